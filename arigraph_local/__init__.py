@@ -1,0 +1,1 @@
+"""AriGraph world-model memory and the Ariadne agent on local models."""

@@ -1,0 +1,1 @@
+"""Ariadne: working memory, planning, acting, exploring, the episode loop."""

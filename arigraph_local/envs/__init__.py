@@ -1,0 +1,1 @@
+"""Text environments behind one protocol, and the builders of games."""

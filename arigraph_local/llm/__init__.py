@@ -1,0 +1,1 @@
+"""Local inference: the engine protocol, llama.cpp, grammars, chat templates, the catalogue."""

@@ -1,0 +1,1 @@
+"""The AriGraph world model: semantic facts, episodes, and the search over both."""

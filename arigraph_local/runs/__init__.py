@@ -1,0 +1,1 @@
+"""Run folders: the event log, results, resuming."""
