@@ -41,6 +41,7 @@ class RunError(ArigraphError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """A `UsageError` for a name that does not exist, with the nearest known names."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    near += [known for known in names if name and name in known and known not in near][:3]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
     return UsageError(f"unknown {kind} '{name}': {hint}")

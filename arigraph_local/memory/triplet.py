@@ -31,9 +31,13 @@ def normalise(name: str) -> str:
     """The form in which names are compared: NFKC, lower-case, single spaces, no leading article,
     no punctuation or quotes at the ends. Numbers are kept, so `key 1` and `key 2` stay apart.
     """
-    text = unicodedata.normalize("NFKC", name).lower()
-    text = " ".join(text.split()).strip(_EDGE_PUNCTUATION)
-    return _ARTICLE.sub("", text)
+    text, before = name, None
+    while text != before:
+        before = text
+        text = unicodedata.normalize("NFKC", text).lower()
+        text = " ".join(text.split()).strip(_EDGE_PUNCTUATION)
+        text = _ARTICLE.sub("", text)
+    return text
 
 
 def make_triplet(subject: str, relation: str, object_: str) -> Triplet | None:

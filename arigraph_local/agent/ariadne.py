@@ -1,0 +1,184 @@
+"""Ariadne: recall, plan, act (paper section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arigraph_local.agent.acting import Choice, parse_choice
+from arigraph_local.agent.exploring import destinations, frontiers, offered_actions
+from arigraph_local.agent.plan import Plan, parse_plan
+from arigraph_local.agent.settings import AgentSettings
+from arigraph_local.agent.working_memory import PastStep, WorkingMemory, fit
+from arigraph_local.envs.environment import Observation
+from arigraph_local.llm.engine import Completion, Engine, Limits, Message, Request, Sampling
+from arigraph_local.llm.prompts import PromptSet
+from arigraph_local.memory.arigraph import AriGraph, ModelCall, Retrieval
+from arigraph_local.memory.semantic_search import Query
+from arigraph_local.memory.spatial import SpatialMap
+from arigraph_local.memory.triplet import normalise
+
+CONVERSATION = "agent"
+PLAN_TOKENS = 320
+ACT_TOKENS = 160
+_GOAL_DEPTH = 1
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the agent decided in one step, and what it was decided from."""
+
+    choice: Choice
+    plan: Plan
+    plan_kept: bool
+    queries: tuple[Query, ...]
+    retrieval: Retrieval
+    calls: tuple[ModelCall, ...]
+    dropped: dict[str, int]
+
+
+class Ariadne:
+    """The decision module over an AriGraph memory. One instance plays one episode."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        memory: AriGraph,
+        goal: str,
+        *,
+        prompts: PromptSet,
+        settings: AgentSettings,
+        seed: int = 0,
+        reply_seconds: float | None = None,
+    ) -> None:
+        self._engine = engine
+        self._memory = memory
+        self._goal = goal
+        self._prompts = prompts
+        self._settings = settings
+        self._seed = seed
+        self._reply_seconds = reply_seconds
+        self._system = Message(
+            "system",
+            prompts.system("plan", goal=goal, max_sub_goals=settings.max_sub_goals),
+        )
+        self.plan = Plan()
+        self.history: tuple[PastStep, ...] = ()
+
+    def decide(self, observation: Observation, step: int, note: str = "") -> Decision:
+        """Recall, revise the plan, choose one action. The memory must know the observation."""
+        queries = self._queries(observation)
+        retrieval = self._memory.search(queries, exclude_steps=self._shown_steps(step))
+        graph = self._memory.map()
+        working = WorkingMemory(
+            step=step,
+            observation=observation.text,
+            inventory=observation.inventory,
+            location=observation.location,
+            facts=retrieval.facts,
+            episodes=retrieval.episodes,
+            history=self.history,
+            exits=self._unexplored(observation, graph),
+            plan=self.plan,
+            note=note,
+        )
+        planned, plan_request, dropped = self._ask_plan(working, step)
+        revised = parse_plan(planned.text)
+        self.plan = revised or self.plan
+        actions = self._offered(observation, graph)
+        acted = self._ask_action(plan_request, planned, actions, step)
+        return Decision(
+            choice=parse_choice(acted.text, actions, self._sampling("act", step).seed),
+            plan=self.plan,
+            plan_kept=revised is None,
+            queries=queries,
+            retrieval=retrieval,
+            calls=(ModelCall("plan", planned), ModelCall("act", acted)),
+            dropped=dropped,
+        )
+
+    def remember(self, step: int, observation: str, action: str) -> None:
+        """Add a finished step to the short history, which keeps the last `history` of them."""
+        kept = self._settings.history
+        past = PastStep(step, observation, action)
+        self.history = (*self.history, past)[-kept:] if kept else ()
+
+    def _queries(self, observation: Observation) -> tuple[Query, ...]:
+        """Plan, goal, observation and the plan's entities, each with its search depth."""
+        texts = [goal.goal for goal in self.plan.sub_goals[:1]]
+        queries = [Query(text, _GOAL_DEPTH) for text in (self._goal, observation.text, *texts)]
+        queries += [
+            Query(normalise(entity.name), entity.relevance)
+            for entity in self.plan.entities
+            if normalise(entity.name)
+        ]
+        return tuple(dict.fromkeys(queries))
+
+    def _shown_steps(self, step: int) -> set[int]:
+        return {step, *(past.step for past in self.history)}
+
+    def _unexplored(self, observation: Observation, graph: SpatialMap) -> tuple[str, ...]:
+        """Algorithm 3 runs while the plan wants exploration."""
+        if observation.location is None or not self.plan.needs_exploration:
+            return ()
+        found = frontiers(graph, normalise(observation.location), observation.valid_actions)
+        return tuple(str(frontier) for frontier in found[:12])
+
+    def _offered(self, observation: Observation, graph: SpatialMap) -> list[str]:
+        rooms: list[str] = []
+        if observation.location is not None:
+            rooms = destinations(graph, normalise(observation.location))
+        return offered_actions(observation.valid_actions, rooms, limit=self._settings.max_actions)
+
+    def _ask_plan(
+        self, working: WorkingMemory, step: int
+    ) -> tuple[Completion, Request, dict[str, int]]:
+        limit = self._engine.context_tokens - PLAN_TOKENS - ACT_TOKENS - self._action_room()
+        fitted, dropped = fit(
+            working,
+            lambda memory: self._engine.count_tokens(self._plan_messages(memory)) <= limit,
+        )
+        request = Request(
+            task="plan",
+            conversation=CONVERSATION,
+            messages=self._plan_messages(fitted),
+            limits=Limits(PLAN_TOKENS, self._reply_seconds),
+            grammar=self._prompts.grammar(
+                "plan",
+                max_sub_goals=self._settings.max_sub_goals,
+                max_entities=self._settings.max_entities,
+            ),
+            sampling=self._sampling("plan", step),
+        )
+        return self._engine.generate([request])[0], request, dropped
+
+    def _action_room(self) -> int:
+        """Tokens kept free for the list of actions that follows the plan."""
+        return min(self._engine.context_tokens // 4, 12 * self._settings.max_actions)
+
+    def _plan_messages(self, working: WorkingMemory) -> tuple[Message, ...]:
+        user = self._prompts.user("plan", **working.prompt_values())
+        return (self._system, Message("user", user))
+
+    def _ask_action(
+        self, plan_request: Request, planned: Completion, actions: Sequence[str], step: int
+    ) -> Completion:
+        request = Request(
+            task="act",
+            conversation=CONVERSATION,
+            messages=(
+                *plan_request.messages,
+                planned.as_message(),
+                Message("user", self._prompts.user("act", actions=actions)),
+            ),
+            limits=Limits(ACT_TOKENS, self._reply_seconds),
+            grammar=self._prompts.grammar("act", actions=actions),
+            sampling=self._sampling("act", step),
+        )
+        return self._engine.generate([request])[0]
+
+    def _sampling(self, task: str, step: int) -> Sampling:
+        """A seed for each request that depends on nothing but the run's seed, step and task."""
+        digest = hashlib.sha256(f"{self._seed}/{step}/{task}".encode()).digest()
+        return Sampling(self._settings.temperature, int.from_bytes(digest[:4], "big"))

@@ -1,0 +1,122 @@
+"""Turning what the agent did into the events of the run's log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arigraph_local.agent.ariadne import Decision
+from arigraph_local.envs.environment import Observation
+from arigraph_local.events import (
+    Dropped,
+    Event,
+    EventTime,
+    FactRecord,
+    FoundEpisodeRecord,
+    FoundFactRecord,
+    MemoryUpdated,
+    ModelCalled,
+    Observed,
+    Planned,
+    RejectedRecord,
+    RetiredRecord,
+    Retrieved,
+    TripletRecord,
+)
+from arigraph_local.memory.arigraph import MemoryUpdate, ModelCall
+from arigraph_local.memory.triplet import Triplet
+
+Emit = Callable[[Event], None]
+
+
+def _record(triplet: Triplet) -> TripletRecord:
+    return (triplet.subject, triplet.relation, triplet.object)
+
+
+def observed(step: int, observation: Observation) -> Observed:
+    """The game as the player sees it."""
+    return Observed(
+        step=step,
+        text=observation.text,
+        inventory=observation.inventory,
+        location=observation.location,
+        valid_actions=observation.valid_actions,
+        score=observation.score,
+        done=observation.done,
+    )
+
+
+def _called(step: int, call: ModelCall) -> ModelCalled:
+    completion = call.completion
+    return ModelCalled(
+        step=step,
+        time=EventTime(at=0.0, seconds=completion.seconds),
+        task=call.task,
+        prompt=completion.prompt,
+        reply=completion.text,
+        computed=completion.tokens.computed,
+        reused=completion.tokens.reused,
+        generated=completion.tokens.generated,
+        stop=completion.stop.value,
+    )
+
+
+def emit_update(emit: Emit, update: MemoryUpdate, facts: int) -> None:
+    """The memory's model calls and what they did to the graph, which now holds `facts` facts."""
+    step = update.step
+    for call in update.calls:
+        emit(_called(step, call))
+    if update.dropped:
+        emit(Dropped(step=step, task="memory", items=update.dropped))
+    emit(
+        MemoryUpdated(
+            step=step,
+            text=update.text,
+            learned=tuple(_record(triplet) for triplet in update.learned),
+            added=tuple(
+                FactRecord(id=fact.id, triplet=_record(fact.triplet)) for fact in update.added
+            ),
+            retired=tuple(
+                RetiredRecord(
+                    id=pair.fact.id,
+                    triplet=_record(pair.fact.triplet),
+                    replacement=_record(pair.replacement),
+                    reason=pair.reason,
+                )
+                for pair in update.retired
+            ),
+            rejected=tuple(
+                RejectedRecord(text=item.text, reason=item.reason) for item in update.rejected
+            ),
+            guarded=update.guarded,
+            facts=facts,
+        )
+    )
+
+
+def emit_decision(emit: Emit, step: int, decision: Decision) -> None:
+    """What was retrieved, the plan, and the model calls of one decision."""
+    emit(
+        Retrieved(
+            step=step,
+            queries=tuple((query.text, query.depth) for query in decision.queries),
+            facts=tuple(
+                FoundFactRecord(
+                    id=found.fact.id,
+                    triplet=_record(found.fact.triplet),
+                    score=round(found.score, 6),
+                    depth=found.depth,
+                    query=found.query,
+                )
+                for found in decision.retrieval.facts
+            ),
+            episodes=tuple(
+                FoundEpisodeRecord(step=found.episode.step, score=round(found.score, 6))
+                for found in decision.retrieval.episodes
+            ),
+        )
+    )
+    if decision.dropped:
+        emit(Dropped(step=step, task="plan", items=decision.dropped))
+    for call in decision.calls:
+        emit(_called(step, call))
+    emit(Planned(step=step, plan=decision.plan.model_dump(mode="json"), kept=decision.plan_kept))

@@ -1,0 +1,34 @@
+"""`arigraph demo`: the smallest real run, from nothing to a result."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from arigraph_local.cli.play import Json, ModelsDir, Out, Quiet, begin
+
+GAME = "hunt:standard@1"
+
+
+def demo(
+    model: Annotated[
+        str | None, typer.Option(help="A catalogue name or a path to a GGUF file.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Agent steps at most.")] = 15,
+    models_dir: ModelsDir = None,
+    out: Out = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fetch the small default model if it is missing, and play 15 steps of a Treasure Hunt."""
+    from arigraph_local.cli.models import fetch_models
+    from arigraph_local.config import DEFAULT_EMBEDDER, DEFAULT_MODEL, make_config
+    from arigraph_local.llm.catalogue import load_catalogue, models_folder
+
+    config = make_config({"game": GAME, "model": model or DEFAULT_MODEL, "agent.steps": steps})
+    catalogue, folder = load_catalogue(), models_folder(models_dir)
+    for name in (config.model, DEFAULT_EMBEDDER):
+        if name in catalogue and not (folder / catalogue[name].file).exists():
+            fetch_models([name], models_dir)
+    begin(config, out, models_dir, as_json=as_json, quiet=quiet)

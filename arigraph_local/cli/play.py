@@ -1,0 +1,104 @@
+"""`arigraph play`: one episode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from arigraph_local.config import RunConfig
+
+ModelsDir = Annotated[
+    Path | None,
+    typer.Option(help="Where models are kept. Default: ARIGRAPH_MODELS, else a per-user folder."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
+Out = Annotated[
+    Path | None, typer.Option(help="The run folder. Default: a dated one under ./runs.")
+]
+
+
+def play(
+    game: Annotated[
+        str | None,
+        typer.Argument(help="family:level, family:level@seed, or a path to a .z8 game."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A catalogue name or a path to a GGUF file.")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="A catalogue name or a sentence-transformers folder.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Agent steps at most.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the agent's sampling.")] = None,
+    prompts: Annotated[str | None, typer.Option(help="A prompt set by name or folder.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file with any setting; options override it.")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    context: Annotated[int | None, typer.Option(help="Context size in tokens.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="CPU threads. Default: the physical cores.")
+    ] = None,
+    gpu_layers: Annotated[
+        int | None, typer.Option(help="Layers put on the GPU; -1 for all.")
+    ] = None,
+    chat_format: Annotated[
+        str | None, typer.Option(help="chatml, llama-3 or plain, instead of the model's own.")
+    ] = None,
+    models_dir: ModelsDir = None,
+    out: Out = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Play one episode with Ariadne, or go on with one that was interrupted."""
+    from arigraph_local.cli.session import play_session
+    from arigraph_local.config import make_config, read_config
+    from arigraph_local.errors import UsageError
+    from arigraph_local.runs.run_folder import RunFolder
+
+    given: dict[str, Any] = {
+        "game": game,
+        "model": _absolute(model),
+        "embedder": _absolute(embedder),
+        "prompts": _absolute(prompts),
+        "seed": seed,
+        "agent.steps": steps,
+        "engine.context": context,
+        "engine.threads": threads,
+        "engine.gpu_layers": gpu_layers,
+        "engine.chat_format": chat_format,
+    }
+    values = {key: value for key, value in given.items() if value is not None}
+    if resume is not None:
+        if values or config or out:
+            raise UsageError("--resume takes the run's own config: give no other setting with it")
+        folder = RunFolder.existing(resume)
+        play_session(folder, folder.config(), models_dir, new=False, as_json=as_json, quiet=quiet)
+        return
+    if game is None and config is None:
+        raise UsageError("name a game, such as hunt:standard@1, or give --config or --resume")
+    settings = read_config(config, values) if config else make_config(values)
+    begin(settings, out, models_dir, as_json=as_json, quiet=quiet)
+
+
+def begin(
+    config: RunConfig, out: Path | None, models_dir: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Play a new run in `out`, or in a dated folder."""
+    from arigraph_local.cli.session import play_session
+    from arigraph_local.runs.run_folder import RunFolder, check_new, dated_folder
+
+    path = out or dated_folder(config)
+    check_new(path)
+    play_session(RunFolder(path), config, models_dir, new=True, as_json=as_json, quiet=quiet)
+
+
+def _absolute(name: str | None) -> str | None:
+    """Paths are stored absolute, so that a run can be resumed from any folder."""
+    if name is None or not ("/" in name or name.endswith(".gguf")):
+        return name
+    return str(Path(name).expanduser().absolute())

@@ -1,0 +1,105 @@
+"""The configuration of a run, read from and written to TOML."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from arigraph_local.agent.settings import AgentSettings
+from arigraph_local.errors import UsageError
+from arigraph_local.llm.settings import EngineSettings
+from arigraph_local.memory.settings import MemorySettings
+
+DEFAULT_MODEL = "smollm2-135m"
+DEFAULT_EMBEDDER = "all-minilm-l6-v2"
+
+
+class RunConfig(BaseModel):
+    """One episode: which game, model, memory and agent. Equal configs give equal event logs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    game: str = Field(min_length=1)
+    model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    embedder: str = Field(default=DEFAULT_EMBEDDER, min_length=1)
+    prompts: str = Field(default="default", min_length=1)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    engine: EngineSettings = EngineSettings()
+    memory: MemorySettings = MemorySettings()
+    agent: AgentSettings = AgentSettings()
+
+
+def read_config(path: Path, overrides: dict[str, Any] | None = None) -> RunConfig:
+    """The config of a TOML file, with values of `overrides` (dotted keys) put over it.
+
+    Raises `UsageError` naming file, line and key for anything that is not understood.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {_reason(error)}") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    try:
+        return RunConfig.model_validate(_merged(values, overrides or {}))
+    except ValidationError as error:
+        raise UsageError(f"{path}:{_line_of(error, text)}: {_describe(error)}") from error
+
+
+def make_config(values: dict[str, Any]) -> RunConfig:
+    """The config of dotted keys, such as `{"game": …, "memory.width": 4}`."""
+    try:
+        return RunConfig.model_validate(_merged({}, values))
+    except ValidationError as error:
+        raise UsageError(_describe(error)) from error
+
+
+def config_toml(config: RunConfig) -> str:
+    """The config as TOML, every setting written out; what is unset is left out."""
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def _merged(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    merged = {key: dict(v) if isinstance(v, dict) else v for key, v in values.items()}
+    for key, value in overrides.items():
+        section, _, name = key.rpartition(".")
+        target = merged.setdefault(section, {}) if section else merged
+        if isinstance(target, dict):
+            target[name] = value
+    return merged
+
+
+def _describe(error: ValidationError) -> str:
+    """`key 'a.b': what is wrong`, of the first error."""
+    first = error.errors()[0]
+    message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    given = "" if first["type"] in {"extra_forbidden", "missing"} else f" (got {first['input']!r})"
+    return f"key '{'.'.join(map(str, first['loc']))}': {message}{given}"
+
+
+def _line_of(error: ValidationError, text: str) -> int:
+    """The line of the first error's key; of its table, or 1, if it stands on none."""
+    location = [str(part) for part in error.errors()[0]["loc"]]
+    table: list[str] = []
+    found = 1
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
+            table = [part.strip(" \"'") for part in header[1].split(".")]
+            if table == location[: len(table)]:
+                found = number
+        elif key := re.match(r"\s*([\w\-.\"' ]+?)\s*=", line):
+            path = [*table, *(part.strip(" \"'") for part in key[1].split("."))]
+            if path == location[: len(path)]:
+                return number
+    return found
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "not UTF-8 text"

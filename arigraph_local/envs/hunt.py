@@ -1,0 +1,339 @@
+"""Treasure Hunt: keys, lockers and notes, generated from `envs/hunt.toml` and a seed.
+
+The structure is that of the games the AriGraph paper plays: one locked, coloured locker a room,
+a chain key 1 -> locker -> key 2 -> ... -> golden key -> golden locker with the treasure, a note
+beside each key but the golden one, and lockers that never open. A point for taking each key and
+three for the treasure give 7 points at `standard` and 8 at `hard`, as in the published games.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from string import ascii_uppercase
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from arigraph_local.envs.compiling import (
+    check_names,
+    check_walkthrough,
+    compile_game,
+    new_maker,
+)
+from arigraph_local.envs.environment import TrueFact
+from arigraph_local.envs.family import BuiltGame, LevelSummary
+from arigraph_local.envs.maps import OPPOSITE, RoomMap, grow_map
+from arigraph_local.errors import GameError, UsageError
+from arigraph_local.resources import data_folder
+
+Word = Annotated[str, StringConstraints(pattern=r"^[a-z]+$")]
+
+GOLDEN_LOCKER = "golden locker"
+GOLDEN_KEY = "golden key"
+TREASURE = "treasure"
+
+_MAX_DRAWS = 1000
+_LONGEST_WALKTHROUGH = 0.8
+"""Part of the step limit that the shortest solution may take: the agent has yet to explore."""
+_ROOMS_PER_ROW = 9
+
+
+class HuntLevel(BaseModel):
+    """One `[levels.NAME]` table of `hunt.toml`; the file says what each field means."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rooms: int = Field(ge=2, le=len(ascii_uppercase) * _ROOMS_PER_ROW)
+    chain: int = Field(ge=1)
+    decoys: int = Field(ge=0)
+    cycles: int = Field(ge=0)
+    items: int = Field(ge=0)
+    step_limit: int = Field(ge=1)
+    first_key: Literal["start", "anywhere"]
+
+    @model_validator(mode="after")
+    def _one_locker_a_room(self) -> HuntLevel:
+        if self.chain + self.decoys > self.rooms:
+            raise ValueError(f"{self.chain + self.decoys} lockers do not fit in {self.rooms} rooms")
+        return self
+
+
+class HuntScoring(BaseModel):
+    """Points for taking each key and for taking the treasure."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: int = Field(ge=0)
+    treasure: int = Field(ge=1)
+
+
+class HuntDefinition(BaseModel):
+    """The whole of `hunt.toml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str
+    goal: str
+    colours: tuple[Word, ...]
+    items: tuple[Word, ...]
+    scoring: HuntScoring
+    levels: dict[str, HuntLevel]
+
+    @model_validator(mode="after")
+    def _enough_names(self) -> HuntDefinition:
+        for name, level in self.levels.items():
+            if level.chain + level.decoys - 1 > len(self.colours):
+                raise ValueError(f"level {name} has more lockers than there are colours")
+            if level.items > len(self.items):
+                raise ValueError(f"level {name} has more items than there are names")
+        return self
+
+    def max_score(self, level: HuntLevel) -> int:
+        """Points for the keys of the chain and the treasure."""
+        return level.chain * self.scoring.key + self.scoring.treasure
+
+
+def load_definition(path: Path) -> HuntDefinition:
+    """Read `hunt.toml`. Raises `UsageError` naming the file and the field."""
+    try:
+        return HuntDefinition.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"'{path}' is not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        where = f"'{path}', {field}" if field else f"'{path}'"
+        raise UsageError(f"{where}: {first['msg']}") from error
+
+
+@dataclass(frozen=True)
+class HuntPlan:
+    """A game before it is written: which room holds what. Rooms are numbered as in `map`.
+
+    `chain[i]` is the locker that `keys[i]` opens; it holds `keys[i + 1]`, the last the treasure.
+    """
+
+    map: RoomMap
+    rooms: tuple[str, ...]
+    first_key_room: int
+    chain: tuple[str, ...]
+    keys: tuple[str, ...]
+    locker_rooms: Mapping[str, int]
+    item_rooms: Mapping[str, int]
+
+    def walkthrough(self) -> tuple[str, ...]:
+        """The shortest commands that take every key and the treasure, without reading a note."""
+        commands = [f"go {way}" for way in self.map.route(0, self.first_key_room)]
+        commands.append(f"take {self.keys[0]}")
+        here = self.first_key_room
+        for key, locker, content in zip(
+            self.keys, self.chain, (*self.keys[1:], TREASURE), strict=True
+        ):
+            there = self.locker_rooms[locker]
+            commands += [f"go {way}" for way in self.map.route(here, there)]
+            commands += [f"unlock {locker} with {key}", f"open {locker}"]
+            commands.append(f"take {content} from {locker}")
+            here = there
+        return tuple(commands)
+
+    def notes(self) -> dict[str, str]:
+        """The text of the note beside each key, by the key's name; the golden key needs none."""
+        return {
+            key: f"This note says: {key} opens the {locker}."
+            for key, locker in zip(self.keys, self.chain, strict=True)
+            if key != GOLDEN_KEY
+        }
+
+
+def draw_plan(definition: HuntDefinition, level: HuntLevel, rng: Random) -> HuntPlan:
+    """A random game of this level whose solution leaves steps to explore.
+
+    Raises `GameError` if none is found: the level asks for too much in too few steps.
+    """
+    for _ in range(_MAX_DRAWS):
+        plan = _draw(definition, level, rng)
+        trivial = plan.locker_rooms[plan.chain[0]] == plan.first_key_room
+        if not trivial and len(plan.walkthrough()) <= level.step_limit * _LONGEST_WALKTHROUGH:
+            return plan
+    raise GameError(
+        f"no hunt with {level.rooms} rooms and a chain of {level.chain} lockers was found "
+        f"that can be solved in time for a limit of {level.step_limit} steps"
+    )
+
+
+def _draw(definition: HuntDefinition, level: HuntLevel, rng: Random) -> HuntPlan:
+    try:
+        room_map = grow_map(rng, level.rooms, level.cycles)
+    except ValueError as error:
+        raise GameError(f"cannot make the map of a hunt: {error}") from error
+    colours = rng.sample(definition.colours, level.chain + level.decoys - 1)
+    lockers = [f"{colour} locker" for colour in colours]
+    chain = (*lockers[: level.chain - 1], GOLDEN_LOCKER)
+    places = rng.sample(range(level.rooms), level.chain + level.decoys)
+    return HuntPlan(
+        map=room_map,
+        rooms=room_names(level.rooms),
+        first_key_room=0 if level.first_key == "start" else rng.randrange(level.rooms),
+        chain=chain,
+        keys=(*(f"key {number}" for number in range(1, level.chain)), GOLDEN_KEY),
+        locker_rooms=dict(zip((*chain, *lockers[level.chain - 1 :]), places, strict=True)),
+        item_rooms={
+            item: rng.randrange(level.rooms) for item in rng.sample(definition.items, level.items)
+        },
+    )
+
+
+def room_names(count: int) -> tuple[str, ...]:
+    """`Room A`, `Room B` … or, beyond 26 rooms, `Room A1` … `Room A9`, `Room B1` …: no name is
+    contained in another."""
+    if count <= len(ascii_uppercase):
+        return tuple(f"Room {letter}" for letter in ascii_uppercase[:count])
+    labels = (f"{letter}{n}" for letter in ascii_uppercase for n in range(1, _ROOMS_PER_ROW + 1))
+    return tuple(f"Room {label}" for label, _ in zip(labels, range(count), strict=False))
+
+
+class HuntFamily:
+    """The Treasure Hunt games, as `games.FAMILIES` offers them."""
+
+    name = "hunt"
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+
+    @cached_property
+    def _definition(self) -> HuntDefinition:
+        return load_definition(self._path or data_folder("envs") / "hunt.toml")
+
+    @property
+    def description(self) -> str:
+        """What the player has to do, in one line."""
+        return self._definition.description
+
+    def levels(self) -> dict[str, LevelSummary]:
+        """The levels by name, from the easiest to the hardest."""
+        definition = self._definition
+        return {
+            name: LevelSummary(
+                rooms=level.rooms,
+                max_score=definition.max_score(level),
+                step_limit=level.step_limit,
+                description=f"{level.chain} lockers to open, {level.decoys} that never open",
+            )
+            for name, level in definition.levels.items()
+        }
+
+    def definition(self, level: str) -> str:
+        """The level with its names, scoring and goal, as JSON."""
+        return self._definition.model_copy(
+            update={"levels": {level: self._definition.levels[level]}, "description": ""}
+        ).model_dump_json()
+
+    def build(self, level: str, seed: int, story: Path) -> BuiltGame:
+        """Write the game of `level` and `seed` to `story` and check it by playing it through."""
+        definition = self._definition
+        parameters = definition.levels[level]
+        plan = draw_plan(definition, parameters, Random(f"hunt:{level}@{seed}"))
+        walkthrough, max_score = plan.walkthrough(), definition.max_score(parameters)
+        game = _make_world(plan, definition, seed)
+        _check_generated_names(game, plan)
+        game.metadata.update(walkthrough=list(walkthrough), max_score=max_score)
+        compile_game(game, story)
+        check_walkthrough(story, walkthrough, max_score)
+        return BuiltGame(walkthrough, max_score, definition.goal, parameters.step_limit)
+
+
+def _make_world(plan: HuntPlan, definition: HuntDefinition, seed: int) -> Any:
+    maker = new_maker(seed)
+    rooms = [maker.new_room(name) for name in plan.rooms]
+    for room, direction, neighbour in plan.map.connections:
+        maker.connect(rooms[room].exits[direction], rooms[neighbour].exits[OPPOSITE[direction]])
+    maker.set_player(rooms[0])
+    lockers = {}
+    for name, room in plan.locker_rooms.items():
+        lockers[name] = maker.new("c", name=name, desc=_locker_description(name))
+        lockers[name].add_property("locked")
+        rooms[room].add(lockers[name])
+    notes = plan.notes()
+    taken = []
+    place = rooms[plan.first_key_room]
+    for key_name, locker_name in zip(plan.keys, plan.chain, strict=True):
+        key = maker.new("k", name=key_name, desc=f"The {key_name} looks like it opens a locker.")
+        maker.add_fact("match", key, lockers[locker_name])
+        place.add(key)
+        if key_name in notes:
+            note_name = key_name.replace("key", "note")
+            place.add(maker.new("o", name=note_name, desc=notes[key_name]))
+        taken.append((key, definition.scoring.key))
+        place = lockers[locker_name]
+    treasure = maker.new("o", name=TREASURE, desc="The treasure glitters.")
+    place.add(treasure)
+    taken.append((treasure, definition.scoring.treasure))
+    for item, room in plan.item_rooms.items():
+        rooms[room].add(maker.new("o", name=item, desc=f"The {item} is of no use here."))
+    maker.quests = [_quest(maker, thing, points) for thing, points in taken]
+    game = maker.build()
+    game.objective = definition.goal
+    return game
+
+
+def _locker_description(name: str) -> str:
+    """Inform 7 text. A locked locker counts as closed there, so `locked` must be asked first."""
+    return (
+        f"The {name} is [if open]open[else if locked]locked[otherwise]closed, not locked[end if]."
+    )
+
+
+def _quest(maker: Any, thing: Any, points: int) -> Any:
+    from textworld.generator.game import Event, Quest
+
+    held = Event(conditions={maker.new_fact("in", thing, maker.inventory)})
+    return Quest(win_events=[held], reward=points)
+
+
+def _check_generated_names(game: Any, plan: HuntPlan) -> None:
+    names = [info.name for key, info in game.infos.items() if key not in ("P", "I")]
+    check_names(names)
+    wanted = {*plan.rooms, *plan.locker_rooms, *plan.keys, *plan.item_rooms, TREASURE}
+    lost = sorted(wanted - set(names))
+    if lost:
+        raise GameError(f"TextWorld renamed {', '.join(lost)}")
+
+
+def published_goal(facts: Iterable[TrueFact]) -> str | None:
+    """The goal of a published hunt, whose file has none; None if these are not a hunt's facts.
+
+    As the paper tells its agents, it says which locker the key on the floor opens: those games
+    have no note for it.
+    """
+    known = set(facts)
+    places = {fact.arguments[0]: fact.arguments[1] for fact in known if fact.predicate == "at"}
+    opens = {fact.arguments[0]: fact.arguments[1] for fact in known if fact.predicate == "match"}
+    if TrueFact("in", (TREASURE, GOLDEN_LOCKER)) not in known:
+        return None
+    return " ".join(
+        [
+            "Find the treasure and take it. It is in the golden locker, which only the golden key",
+            "opens. The golden key is inside one of the other lockers. Every locker is locked, and",
+            "each needs a key of its own.",
+            *(
+                f"{key.capitalize()}, in {places[key]}, opens the {locker}."
+                for key, locker in sorted(opens.items())
+                if key in places
+            ),
+            "Read the notes you find.",
+        ]
+    )

@@ -1,0 +1,68 @@
+"""What the model's replies cost, by task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from arigraph_local.llm.engine import Completion, TokenCounts
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Calls, tokens and wall-clock seconds of one task, or of all."""
+
+    calls: int = 0
+    tokens: TokenCounts = field(default_factory=TokenCounts)
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.calls + other.calls, self.tokens + other.tokens, self.seconds + other.seconds
+        )
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Generated tokens by second, prompt computing included in the time; 0 before any."""
+        return self.tokens.generated / self.seconds if self.seconds > 0 else 0.0
+
+    def as_record(self) -> dict[str, int | float]:
+        """Plain values for JSON."""
+        return {
+            "calls": self.calls,
+            "computed": self.tokens.computed,
+            "reused": self.tokens.reused,
+            "generated": self.tokens.generated,
+            "seconds": self.seconds,
+            "tokens_per_second": self.tokens_per_second,
+        }
+
+
+class Ledger:
+    """Adds up the cost of replies."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, Cost] = {}
+
+    def add(self, task: str, completion: Completion) -> None:
+        """Book one reply under its task."""
+        cost = Cost(1, completion.tokens, completion.seconds)
+        self._tasks[task] = self._tasks.get(task, Cost()) + cost
+
+    @property
+    def tasks(self) -> Mapping[str, Cost]:
+        """The cost of each task, in the order they first appeared."""
+        return MappingProxyType(self._tasks)
+
+    @property
+    def total(self) -> Cost:
+        """The cost of everything booked."""
+        return sum(self._tasks.values(), Cost())
+
+    def as_record(self) -> dict[str, object]:
+        """Plain values for JSON: `tasks` by name, and `total`."""
+        return {
+            "tasks": {task: cost.as_record() for task, cost in self._tasks.items()},
+            "total": self.total.as_record(),
+        }

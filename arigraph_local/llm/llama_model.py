@@ -1,0 +1,178 @@
+"""A GGUF model through llama.cpp's low-level API: weights, vocabulary, metadata."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from llama_cpp import llama_cpp as api
+
+from arigraph_local.errors import ModelFileError, UsageError
+from arigraph_local.llm.grammar import TokenGrammars
+
+_MAGIC = b"GGUF"
+_ERROR_LEVEL = 4
+_PIECE_BYTES = 256
+_log_errors: list[str] = []
+
+
+@api.llama_log_callback  # type: ignore[untyped-decorator]
+def _on_log(level: int, text: bytes, _data: Any) -> None:
+    if level == _ERROR_LEVEL:
+        del _log_errors[:-8]
+        _log_errors.append(" ".join(text.decode(errors="replace").split()))
+
+
+@lru_cache(maxsize=1)
+def start_backend() -> None:
+    """Start llama.cpp once and keep its log off the terminal."""
+    api.llama_log_set(_on_log, ctypes.c_void_p(None))
+    api.llama_backend_init()
+
+
+def first_log_error() -> str:
+    """The first error llama.cpp logged since `forget_log_errors`: the cause of those after it."""
+    return next((line for line in _log_errors if line), "llama.cpp gave no reason")
+
+
+def forget_log_errors() -> None:
+    """Start collecting error lines afresh."""
+    _log_errors.clear()
+
+
+class LlamaModel:
+    """Weights and vocabulary of one GGUF file, memory-mapped where the system allows."""
+
+    def __init__(self, path: Path, *, name: str, gpu_layers: int = 0) -> None:
+        """`name` is what errors call the model; `gpu_layers` -1 offloads all of them.
+
+        Raises `ModelFileError` when the file is missing, is not a GGUF, or does not load.
+        """
+        _check_header(path)
+        start_backend()
+        forget_log_errors()
+        params = api.llama_model_default_params()
+        params.n_gpu_layers = gpu_layers
+        self.name = name
+        self.handle = api.llama_model_load_from_file(str(path).encode(), params)
+        if not self.handle:
+            raise ModelFileError(f"{path} does not load: {first_log_error()}")
+        self.vocab = api.llama_model_get_vocab(self.handle)
+        self.vocab_size = int(api.llama_vocab_n_tokens(self.vocab))
+
+    def free(self) -> None:
+        """Release the weights. Freeing twice is harmless."""
+        if self.handle:
+            api.llama_model_free(self.handle)
+            self.handle = None
+
+    def check_context(self, context_tokens: int) -> None:
+        """Raise `UsageError` if the model was trained for fewer tokens than asked."""
+        trained = int(api.llama_model_n_ctx_train(self.handle))
+        if 0 < trained < context_tokens:
+            raise UsageError(
+                f"{self.name} was trained for {trained} tokens of context, "
+                f"{context_tokens} is more: set --context to {trained} or less"
+            )
+
+    @cached_property
+    def chat_template(self) -> str | None:
+        """The Jinja chat template in the file, if it has one."""
+        template = api.llama_model_chat_template(self.handle, None)
+        return template.decode(errors="replace") if template else None
+
+    @cached_property
+    def adds_bos(self) -> bool:
+        """Whether every prompt must begin with the BOS token."""
+        return bool(api.llama_vocab_get_add_bos(self.vocab))
+
+    @cached_property
+    def bos(self) -> int:
+        """The BOS token, -1 if the vocabulary has none."""
+        return int(api.llama_vocab_bos(self.vocab))
+
+    @cached_property
+    def eos(self) -> int:
+        """The EOS token, -1 if the vocabulary has none."""
+        return int(api.llama_vocab_eos(self.vocab))
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """Every token that ends a turn (EOS, EOT and the like)."""
+        tokens = range(self.vocab_size)
+        return frozenset(token for token in tokens if api.llama_vocab_is_eog(self.vocab, token))
+
+    @cached_property
+    def control_texts(self) -> list[str]:
+        """The texts of control tokens, which content must not be able to spell."""
+        return [
+            self.piece(token, special=True).decode(errors="replace")
+            for token in range(self.vocab_size)
+            if token in self.ends or api.llama_vocab_is_control(self.vocab, token)
+        ]
+
+    @cached_property
+    def grammars(self) -> TokenGrammars:
+        """Grammars over this vocabulary; made at the first use, which takes about a second."""
+        from llguidance.llamacpp import lltokenizer_from_vocab
+
+        tokenizer = lltokenizer_from_vocab(self.vocab, eos_token=sorted(self.ends) or None)
+        return TokenGrammars(tokenizer, self.ends)
+
+    @cached_property
+    def _space_prefix(self) -> list[int] | None:
+        """The tokens of a newline, where the vocabulary puts a space before every text."""
+        if not self.piece(self._tokenize("x")[0]).startswith(b" "):
+            return None
+        return self._tokenize("\n")
+
+    def tokenize(self, text: str, *, first: bool) -> list[int]:
+        """Tokens of a text, control tokens recognised, no BOS added.
+
+        A text that is not the `first` of a prompt gets no space put before it, which
+        SentencePiece vocabularies would do.
+        """
+        if not text:
+            return []
+        if not first and self._space_prefix:
+            guarded = self._tokenize(f"\n{text}")
+            if guarded[: len(self._space_prefix)] == self._space_prefix:
+                return guarded[len(self._space_prefix) :]
+        return self._tokenize(text)
+
+    def _tokenize(self, text: str) -> list[int]:
+        data = text.encode(errors="replace")
+        room = len(data) + 8
+        tokens = (api.llama_token * room)()
+        count = api.llama_tokenize(self.vocab, data, len(data), tokens, room, False, True)
+        if count < 0:
+            tokens = (api.llama_token * -count)()
+            count = api.llama_tokenize(self.vocab, data, len(data), tokens, -count, False, True)
+        return list(tokens[:count])
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        """The bytes of one token; empty for a control token unless `special`."""
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        size = api.llama_token_to_piece(self.vocab, token, buffer, _PIECE_BYTES, 0, special)
+        if size < 0:
+            buffer = ctypes.create_string_buffer(-size)
+            size = api.llama_token_to_piece(self.vocab, token, buffer, -size, 0, special)
+        return bytes(buffer.raw[:size])
+
+    def text_of(self, tokens: Iterable[int]) -> str:
+        """The text of tokens, control tokens included."""
+        data = b"".join(self.piece(token, special=True) for token in tokens if token >= 0)
+        return data.decode(errors="replace")
+
+
+def _check_header(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            header = file.read(len(_MAGIC))
+    except OSError as error:
+        raise ModelFileError(f"cannot read the model {path}: {error.strerror}") from error
+    if header != _MAGIC:
+        raise ModelFileError(f"{path} is not a GGUF file")

@@ -1,0 +1,97 @@
+"""Prompt sets: a folder with one template a task beside the grammar its reply must obey.
+
+`TASK.j2` holds the blocks `system` and `user`; `TASK.gbnf.j2` the GBNF grammar. Both are Jinja2,
+so a researcher changes what a model is asked without touching code.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from arigraph_local.errors import UsageError, unknown_name
+from arigraph_local.resources import data_folder
+
+
+def gbnf_literal(text: str) -> str:
+    """`text` as a quoted GBNF terminal."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+
+
+def gbnf_json_string(text: str) -> str:
+    """A GBNF terminal that matches the JSON string of `text`, quotes included."""
+    return gbnf_literal(json.dumps(text, ensure_ascii=False))
+
+
+class PromptSet:
+    """The templates of one folder under `prompts/`, or of any folder given by path."""
+
+    def __init__(self, name: str = "default") -> None:
+        """Raises `UsageError` if there is no such prompt set."""
+        self.name = name
+        self._folder = _find(name)
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(self._folder),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+        self._environment.filters["gbnf"] = gbnf_literal
+        self._environment.filters["gbnf_json"] = gbnf_json_string
+
+    def system(self, task: str, **values: Any) -> str:
+        """The system turn of a task: the same for every step of an episode."""
+        return self._block(task, "system", values)
+
+    def user(self, task: str, **values: Any) -> str:
+        """The user turn of a task."""
+        return self._block(task, "user", values)
+
+    def grammar(self, task: str, **values: Any) -> str:
+        """The GBNF grammar of a task's reply."""
+        with self._readable_errors(f"{task}.gbnf.j2"):
+            return self._environment.get_template(f"{task}.gbnf.j2").render(**values)
+
+    def _block(self, task: str, block: str, values: dict[str, Any]) -> str:
+        with self._readable_errors(f"{task}.j2"):
+            template = self._environment.get_template(f"{task}.j2")
+            if block not in template.blocks:
+                raise UsageError(f"{self._folder / f'{task}.j2'}: has no block '{block}'")
+            context = template.new_context(values)
+            return "".join(template.blocks[block](context)).strip()
+
+    def _readable_errors(self, file: str) -> _ReadableErrors:
+        return _ReadableErrors(self._folder / file)
+
+
+class _ReadableErrors:
+    """Turns Jinja2's errors into one line that names the template file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, jinja2.TemplateNotFound):
+            raise UsageError(f"{self._path}: missing from the prompt set") from error
+        if isinstance(error, jinja2.TemplateSyntaxError):
+            raise UsageError(f"{self._path}:{error.lineno}: {error.message}") from error
+        if isinstance(error, jinja2.TemplateError):
+            raise UsageError(f"{self._path}: {error}") from error
+
+
+def _find(name: str) -> Path:
+    if Path(name).is_dir() and ("/" in name or name.startswith(".")):
+        return Path(name)
+    root = data_folder("prompts")
+    names = [folder.name for folder in root.iterdir() if folder.is_dir()]
+    if name not in names:
+        raise unknown_name("prompt set", name, names)
+    return root / name

@@ -1,0 +1,50 @@
+"""Episodic search: from retrieved facts back to the observations that told them (paper, Eq. 1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from arigraph_local.memory.store import Episode
+
+
+@dataclass(frozen=True)
+class FoundEpisode:
+    """A retrieved episode, its score by Eq. 1, and n_i, how many retrieved facts it mentions."""
+
+    episode: Episode
+    score: float
+    hits: int
+
+
+def episode_score(hits: int, size: int) -> float:
+    """rel(v_e^i) = n_i / max(N_i, 1) · log2(max(N_i, 1)), with n_i `hits` and N_i `size`.
+
+    The logarithm makes an episode of a single fact score zero.
+    """
+    size = max(size, 1)
+    return hits / size * math.log2(size)
+
+
+def episodic_search(
+    found_ids: Iterable[int],
+    episodes: Iterable[Episode],
+    *,
+    k: int,
+    exclude_steps: Collection[int] = (),
+) -> list[FoundEpisode]:
+    """The `k` best episodes for the retrieved facts `found_ids`: by score descending, then the
+    most recent first. Episodes that score zero are never returned, nor those in `exclude_steps`.
+    """
+    wanted, excluded = frozenset(found_ids), frozenset(exclude_steps)
+    scored = []
+    for episode in episodes:
+        if episode.step in excluded:
+            continue
+        hits = len(wanted & episode.fact_ids)
+        score = episode_score(hits, len(episode.fact_ids))
+        if score > 0:
+            scored.append(FoundEpisode(episode, score, hits))
+    scored.sort(key=lambda found: (-found.score, -found.episode.step))
+    return scored[: max(k, 0)]

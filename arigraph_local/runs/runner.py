@@ -1,0 +1,180 @@
+"""Playing one run, from its config to its result; the same for a new run and a resumed one."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from arigraph_local.agent.ariadne import Ariadne
+from arigraph_local.agent.episode import play
+from arigraph_local.config import RunConfig
+from arigraph_local.envs.environment import Environment
+from arigraph_local.errors import RunError
+from arigraph_local.events import Event, Interrupted, RunStarted
+from arigraph_local.llm.engine import Engine
+from arigraph_local.llm.prompts import PromptSet
+from arigraph_local.memory.arigraph import AriGraph
+from arigraph_local.memory.embedder import Embedder
+from arigraph_local.memory.kuzu_store import KuzuStore
+from arigraph_local.runs.event_log import EventLog, cut_after_last_step, read_events
+from arigraph_local.runs.resume import replay
+from arigraph_local.runs.run_folder import RunFolder, RunResult
+from arigraph_local.runs.summary import Summary
+
+Listener = Callable[[Event], None]
+_PACKAGES = (
+    "arigraph-local",
+    "llama-cpp-python",
+    "llguidance",
+    "kuzu",
+    "sentence-transformers",
+    "textworld",
+    "torch",
+)
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What a run needs besides its config: a loaded engine and embedder, and an open game."""
+
+    engine: Engine
+    embedder: Embedder
+    environment: Environment
+    game_digest: str
+    steps: int
+
+
+def run_episode(
+    folder: RunFolder, equipment: Equipment, listeners: Sequence[Listener] = ()
+) -> RunResult:
+    """Play the run of a folder to its end, going on from its last finished step if it has any.
+
+    Ctrl-C leaves an `interrupted` event and raises `KeyboardInterrupt`; any failure leaves the
+    finished steps in the log, from which a later call goes on.
+    """
+    done = folder.result()
+    if done is not None:
+        return done
+    config = folder.config()
+    prompts = PromptSet(config.prompts)
+    with ExitStack() as stack:
+        lock = folder.lock()
+        stack.callback(lock.release)
+        past = _past(folder)
+        memory = stack.enter_context(_fresh_memory(folder, config, equipment, prompts))
+        agent = _agent(config, equipment, memory, prompts)
+        position, step = replay(past, equipment.environment, memory, agent)
+        log = stack.enter_context(EventLog(folder.path))
+        summary = Summary()
+
+        def emit(event: Event) -> None:
+            stamped = log.write(event)
+            summary.add(stamped)
+            for listener in listeners:
+                listener(stamped)
+
+        header = _header(config, equipment, position.observation.max_score)
+        if past:
+            _same_equipment(past[0], header)
+            summary.add_all(past)
+            for listener in listeners:
+                listener(past[0])
+        else:
+            emit(header)
+        try:
+            play(
+                equipment.environment,
+                agent,
+                memory,
+                emit,
+                steps=equipment.steps,
+                start=position,
+                first_step=step,
+            )
+        except KeyboardInterrupt:
+            emit(Interrupted(step=summary.step, reason="keyboard"))
+            raise
+    result = summary.result()
+    if result is None:
+        raise RunError(f"{folder.path}: the run ended without a result")
+    folder.write_result(result)
+    return result
+
+
+def _past(folder: RunFolder) -> list[Event]:
+    """The finished steps of the log, which is cut to them."""
+    if not (folder.path / "events.jsonl").exists():
+        return []
+    events = read_events(folder.path)
+    if not events:
+        return []
+    if not isinstance(events[0], RunStarted):
+        raise RunError(f"{folder.path / 'events.jsonl'}:1: not the start of a run")
+    cut_after_last_step(folder.path)
+    return read_events(folder.path)
+
+
+def _fresh_memory(
+    folder: RunFolder, config: RunConfig, equipment: Equipment, prompts: PromptSet
+) -> AriGraph:
+    """An empty graph in the folder: it is a projection, filled again from the log."""
+    remove_graph(folder.graph)
+    return AriGraph(
+        equipment.engine,
+        equipment.embedder,
+        KuzuStore(folder.graph),
+        prompts=prompts,
+        settings=config.memory,
+        reply_seconds=config.engine.reply_seconds,
+    )
+
+
+def remove_graph(path: Path) -> None:
+    """Delete a graph database and the files beside it. Raises `RunError` if that fails."""
+    for file in sorted(path.parent.glob(f"{path.name}*")):
+        try:
+            file.unlink()
+        except OSError as error:
+            raise RunError(f"{file}: cannot be removed: {error.strerror}") from error
+
+
+def _agent(
+    config: RunConfig, equipment: Equipment, memory: AriGraph, prompts: PromptSet
+) -> Ariadne:
+    return Ariadne(
+        equipment.engine,
+        memory,
+        equipment.environment.goal,
+        prompts=prompts,
+        settings=config.agent,
+        seed=config.seed,
+        reply_seconds=config.engine.reply_seconds,
+    )
+
+
+def _header(config: RunConfig, equipment: Equipment, max_score: int) -> RunStarted:
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return RunStarted(
+        step=0,
+        game=config.game,
+        game_digest=equipment.game_digest,
+        goal=equipment.environment.goal,
+        max_score=max_score,
+        model=equipment.engine.model_id,
+        embedder=equipment.embedder.name,
+        seed=config.seed,
+        mode=config.engine.mode,
+        versions=versions | {"python": platform.python_version()},
+    )
+
+
+def _same_equipment(before: Event, now: RunStarted) -> None:
+    """Raises `RunError` if the run was begun with another model, embedder or game."""
+    for field in ("model", "embedder", "game_digest"):
+        old, new = getattr(before, field), getattr(now, field)
+        if old != new:
+            raise RunError(f"cannot resume: the run was begun with {field} {old}, now it is {new}")

@@ -1,0 +1,50 @@
+"""Plans and actions read from replies, whole or cut off."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arigraph_local.agent.acting import parse_choice
+from arigraph_local.agent.plan import parse_plan
+
+REPLY = json.dumps(
+    {
+        "sub_goals": [{"goal": "open the white locker", "reason": "the next key is in it"}],
+        "needs_exploration": False,
+        "entities": [{"name": "white locker", "relevance": 2}],
+    }
+)
+ACTIONS = ("go north", "take key 1")
+
+
+def test_a_whole_plan_is_read() -> None:
+    plan = parse_plan(REPLY)
+    assert plan is not None
+    assert plan.sub_goals[0].goal == "open the white locker"
+    assert not plan.needs_exploration
+    assert (plan.entities[0].name, plan.entities[0].relevance) == ("white locker", 2)
+
+
+@given(st.integers(0, len(REPLY) - 1))
+def test_a_cut_off_plan_is_no_plan(length: int) -> None:
+    assert parse_plan(REPLY[:length]) is None
+
+
+def test_an_action_is_read_with_its_rationale() -> None:
+    choice = parse_choice('{"rationale": "it opens", "action": "take key 1"}', ACTIONS, seed=1)
+    assert (choice.action, choice.rationale, choice.fallback) == ("take key 1", "it opens", False)
+
+
+@given(st.text(), st.integers(0, 2**32))
+def test_any_other_reply_falls_back_to_the_same_valid_action(reply: str, seed: int) -> None:
+    choice = parse_choice(reply, ACTIONS, seed)
+    assert choice.fallback
+    assert choice.action in ACTIONS
+    assert choice == parse_choice(reply, ACTIONS, seed)
+
+
+def test_an_action_that_was_not_offered_falls_back() -> None:
+    choice = parse_choice('{"rationale": "r", "action": "fly"}', ACTIONS, seed=1)
+    assert choice.fallback
+    assert choice.action in ACTIONS

@@ -1,0 +1,89 @@
+"""Extraction: what is taken from a reply, whole, cut off, looping, or hostile."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arigraph_local.llm.prompts import PromptSet
+from arigraph_local.memory.extraction import (
+    extraction_request,
+    mentioned_names,
+    parse_extraction,
+    repeats_itself,
+)
+from arigraph_local.memory.settings import MemorySettings
+from arigraph_local.memory.triplet import Triplet
+
+KEY = Triplet("key 1", "is in", "locker")
+
+
+def reply_of(*items: tuple[str, str, str]) -> str:
+    return json.dumps([list(item) for item in items], ensure_ascii=False)
+
+
+def test_triplets_come_normalised_in_order_without_repeats() -> None:
+    reply = reply_of(
+        ("The Key 1", "is in", " Locker."), ("a", "b", "c"), ("key 1", "is in", "locker")
+    )
+    assert parse_extraction(reply).triplets == (KEY, Triplet("a", "b", "c"))
+
+
+def test_a_cut_off_reply_gives_its_complete_triplets() -> None:
+    reply = '[["key 1", "is in", "locker"], ["lamp", "is o'
+    assert parse_extraction(reply).triplets == (KEY,)
+
+
+def test_statements_about_the_player_empty_parts_and_loops_are_refused_with_their_reason() -> None:
+    reply = reply_of(("you", "are in", "room a"), ("!", "is", "x"), ("a", "is", "A"))
+    extraction = parse_extraction(reply)
+    assert extraction.triplets == ()
+    assert [item.reason for item in extraction.rejected] == [
+        "about the player",
+        "empty part or self-loop",
+        "empty part or self-loop",
+    ]
+
+
+def test_a_sentence_posing_as_a_triplet_is_refused() -> None:
+    long = ("the note says that you should", "go and read it", "in the room near the hall")
+    assert [item.reason for item in parse_extraction(reply_of(long)).rejected] == ["too long"]
+
+
+def test_a_loop_is_noticed_at_its_first_repeat_only() -> None:
+    once = '[["a", "b", "c"], ["d", "e", "f"]'
+    assert not repeats_itself(once)
+    assert repeats_itself(once + ', ["a", "b", "c"]')
+    assert not repeats_itself(once + ', ["a", "b", "c"')
+
+
+@given(st.text())
+def test_no_reply_breaks_the_parser(reply: str) -> None:
+    for triplet in parse_extraction(reply).triplets:
+        assert all((triplet.subject, triplet.relation, triplet.object))
+
+
+@given(st.lists(st.tuples(st.text(), st.text(), st.text()), max_size=5))
+def test_every_triplet_of_a_json_reply_is_taken_or_refused(
+    items: list[tuple[str, str, str]],
+) -> None:
+    extraction = parse_extraction(reply_of(*items))
+    assert len(extraction.triplets) + len(extraction.rejected) <= len(items)
+    if items:
+        assert extraction.triplets or extraction.rejected
+
+
+def test_known_names_are_those_the_observation_mentions_longest_first() -> None:
+    names = ["key 1", "golden locker", "key 12", "ox", "red locker"]
+    text = "A Golden   locker. There is a Key 1 on the floor, and an ox."
+    assert mentioned_names(text, names, 5) == ["golden locker", "key 1"]
+    assert mentioned_names(text, names, 1) == ["golden locker"]
+
+
+def test_the_request_bounds_the_number_of_triplets() -> None:
+    request = extraction_request(
+        PromptSet(), MemorySettings(max_triplets=3), "A room.", action=None, names=[]
+    )
+    assert request.grammar is not None
+    assert "{0,2}" in request.grammar
+    assert request.sampling.temperature == 0
