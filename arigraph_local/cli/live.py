@@ -98,9 +98,10 @@ class LivePanel(View):
             self._acted = event
         elif isinstance(event, ModelCalled) and event.time and event.time.seconds:
             self._speed = (event.computed + event.generated) / event.time.seconds
-        self._live.update(self._render())
+        self._live.update(self.render())
 
-    def _render(self) -> RenderableType:
+    def render(self) -> RenderableType:
+        """The panel as it stands."""
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="bold")
         facts.add_column()

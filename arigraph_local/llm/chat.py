@@ -86,7 +86,11 @@ class ChatFormat:
 
         self._name = name
         self._tokens = {"bos_token": bos, "eos_token": eos}
-        self._control = sorted({text for text in control if len(text) > 1}, key=len, reverse=True)
+        # Some vocabularies have thousands of control tokens, nearly all beginning alike.
+        self._control: dict[str, list[str]] = {}
+        for text in control:
+            if len(text) > 1:
+                self._control.setdefault(text[:2], []).append(text)
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
         )
@@ -149,8 +153,10 @@ class ChatFormat:
 
     def _marked(self, content: str) -> str:
         marked = content.replace(_MARK, "")
-        for text in self._control:
-            marked = marked.replace(text, f"{text[0]}{_MARK}{text[1:]}")
+        for beginning, texts in self._control.items():
+            if beginning in marked:
+                for text in texts:
+                    marked = marked.replace(text, f"{text[0]}{_MARK}{text[1:]}")
         return marked
 
     def _prefix(self, turns: Sequence[Message], count: int) -> str | None:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from llama_cpp import llama_cpp as api
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.llama_model import LlamaModel, first_log_error, forget_log_errors
+from arigraph_local.llm.llama_api import api, first_log_error, forget_log_errors
+from arigraph_local.llm.llama_model import LlamaModel
 
 Chunk = tuple[int, ...]
 

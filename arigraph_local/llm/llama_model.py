@@ -4,43 +4,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from llama_cpp import llama_cpp as api
 
 from arigraph_local.errors import ModelFileError, UsageError
 from arigraph_local.llm.grammar import TokenGrammars
+from arigraph_local.llm.llama_api import (
+    api,
+    first_log_error,
+    forget_log_errors,
+    start_backend,
+)
 
 _MAGIC = b"GGUF"
-_ERROR_LEVEL = 4
 _PIECE_BYTES = 256
-_log_errors: list[str] = []
-
-
-@api.llama_log_callback  # type: ignore[untyped-decorator]
-def _on_log(level: int, text: bytes, _data: Any) -> None:
-    if level == _ERROR_LEVEL:
-        del _log_errors[:-8]
-        _log_errors.append(" ".join(text.decode(errors="replace").split()))
-
-
-@lru_cache(maxsize=1)
-def start_backend() -> None:
-    """Start llama.cpp once and keep its log off the terminal."""
-    api.llama_log_set(_on_log, ctypes.c_void_p(None))
-    api.llama_backend_init()
-
-
-def first_log_error() -> str:
-    """The first error llama.cpp logged since `forget_log_errors`: the cause of those after it."""
-    return next((line for line in _log_errors if line), "llama.cpp gave no reason")
-
-
-def forget_log_errors() -> None:
-    """Start collecting error lines afresh."""
-    _log_errors.clear()
 
 
 class LlamaModel:
@@ -61,6 +38,7 @@ class LlamaModel:
         if not self.handle:
             raise ModelFileError(f"{path} does not load: {first_log_error()}")
         self.vocab = api.llama_model_get_vocab(self.handle)
+        self._buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         self.vocab_size = int(api.llama_vocab_n_tokens(self.vocab))
 
     def free(self) -> None:
@@ -117,10 +95,24 @@ class LlamaModel:
     @cached_property
     def grammars(self) -> TokenGrammars:
         """Grammars over this vocabulary; made at the first use, which takes about a second."""
-        from llguidance.llamacpp import lltokenizer_from_vocab
+        import llguidance
 
-        tokenizer = lltokenizer_from_vocab(self.vocab, eos_token=sorted(self.ends) or None)
+        tokenizer = llguidance.LLTokenizer.from_llamacpp(
+            tokens=[self._grammar_bytes(token) for token in range(self.vocab_size)],
+            vocab_ptr=self.vocab,
+            tokenize_fptr=ctypes.cast(api._lib.llama_tokenize, ctypes.c_void_p).value,
+            eos_token=sorted(self.ends) or self.eos,
+        )
         return TokenGrammars(tokenizer, self.ends)
+
+    def _grammar_bytes(self, token: int) -> bytes:
+        """The bytes of a token as llguidance wants them: 0xFF before one that is no text."""
+        piece = self.piece(token, special=True)
+        attributes = api.llama_vocab_get_attr(self.vocab, token)
+        special = token in self.ends or attributes & api.LLAMA_TOKEN_ATTR_CONTROL
+        if attributes & api.LLAMA_TOKEN_ATTR_USER_DEFINED:
+            special = special or (piece.startswith(b"<") and piece.endswith(b">"))
+        return b"\xff" + piece if special else piece
 
     @cached_property
     def _space_prefix(self) -> list[int] | None:
@@ -155,12 +147,12 @@ class LlamaModel:
 
     def piece(self, token: int, *, special: bool = False) -> bytes:
         """The bytes of one token; empty for a control token unless `special`."""
-        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
-        size = api.llama_token_to_piece(self.vocab, token, buffer, _PIECE_BYTES, 0, special)
+        buffer = self._buffer
+        size = api.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, special)
         if size < 0:
-            buffer = ctypes.create_string_buffer(-size)
-            size = api.llama_token_to_piece(self.vocab, token, buffer, -size, 0, special)
-        return bytes(buffer.raw[:size])
+            buffer = self._buffer = ctypes.create_string_buffer(-size)
+            size = api.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, special)
+        return buffer.raw[:size]
 
     def text_of(self, tokens: Iterable[int]) -> str:
         """The text of tokens, control tokens included."""

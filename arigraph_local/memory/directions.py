@@ -54,92 +54,25 @@ _VERTICAL = {
 _INWARD = {"in": "in", "inside": "in", "inward": "in", "out": "out", "outside": "out"}
 _SUFFIXES = ("erly", "ern", "wards", "ward")
 
-_COPULAS = frozenset(["is", "are", "lies", "lie", "sits", "stands", "located", "situated", "found"])
-_LINKS = frozenset(
-    [
-        "to",
-        "the",
-        "a",
-        "an",
-        "on",
-        "in",
-        "at",
-        "and",
-        "or",
-        "directly",
-        "immediately",
-        "just",
-        "side",
-    ]
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_COPULAS = _words("is are lies lie sits stands located situated found")
+_LINKS = _words("to the a an on in at and or directly immediately just side")
+_WAYS = _words(
+    "exit exits entrance entrances entranceway entranceways passage passages passageway doorway "
+    "doorways door doors opening openings way ways path paths stairs staircase"
 )
-_WAYS = frozenset(
-    [
-        "exit",
-        "exits",
-        "entrance",
-        "entrances",
-        "entranceway",
-        "entranceways",
-        "passage",
-        "passages",
-        "passageway",
-        "doorway",
-        "doorways",
-        "door",
-        "doors",
-        "opening",
-        "openings",
-        "way",
-        "ways",
-        "path",
-        "paths",
-        "stairs",
-        "staircase",
-    ]
+_OWNERSHIP = _words("has have contains with offers there of")
+_QUALITIES = _words(
+    "unexplored unblocked unguarded open opened closed visible available possible another "
+    "known new wooden doorless heading going leading facing towards toward from"
 )
-_OWNERSHIP = frozenset(["has", "have", "contains", "with", "offers", "there", "of"])
-_QUALITIES = frozenset(
-    [
-        "unexplored",
-        "unblocked",
-        "unguarded",
-        "open",
-        "opened",
-        "closed",
-        "visible",
-        "available",
-        "possible",
-        "another",
-        "known",
-        "new",
-        "wooden",
-        "doorless",
-        "exitable",
-        "heading",
-        "going",
-        "leading",
-        "facing",
-        "towards",
-        "toward",
-        "from",
-    ]
-)
-_LEADS = frozenset(
-    [
-        "leads",
-        "lead",
-        "leading",
-        "goes",
-        "go",
-        "connects",
-        "connected",
-        "connect",
-        "opens",
-        "continues",
-    ]
-)
+_LEADS = _words("leads lead leading goes go connects connected connect opens continues")
 _DESCRIPTION = _WAYS | _LEADS | _OWNERSHIP | _QUALITIES | _LINKS | _COPULAS
-_BELONGS = frozenset(["is", "are", "in", "of", "at", "from", "located"])
+_BELONGS = _words("is are a an the in of at from located")
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _COMPOUND = re.compile(r"\b(north|south)[\s-]+(east|west)\b")

@@ -61,8 +61,6 @@ def repeats_itself(reply: str) -> bool:
 
     Small models fall into loops; what follows a repeat is more of the same.
     """
-    if not reply.endswith("]"):
-        return False
     items = _ITEM.findall(reply)
     return len(items) > 1 and items[-1] in items[:-1]
 

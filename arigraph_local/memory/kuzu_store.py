@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 import weakref
 from collections import ChainMap
@@ -12,7 +13,7 @@ from typing import Any
 
 from arigraph_local.errors import ArigraphError, RunError
 from arigraph_local.memory.kuzu_schema import ensure_schema, load_mirror
-from arigraph_local.memory.mirror import StepPlan
+from arigraph_local.memory.mirror import GraphMirror, StepPlan
 from arigraph_local.memory.store import Episode, Fact, Interval, StepChange, StepOutcome
 from arigraph_local.memory.triplet import Triplet
 
@@ -60,6 +61,7 @@ class KuzuStore:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._where = "the graph in memory" if path is None else str(path)
+        self._mirror = GraphMirror()
         self._in_memory: list[StepPlan] = []
         self._closed = True
         self._release = _reserve(self, path)
@@ -84,7 +86,7 @@ class KuzuStore:
             self._write(plan)
             outcome = self._mirror.commit(plan)
         except BaseException as error:
-            self._abort()
+            self._abort(error)
             if isinstance(error, RuntimeError):
                 raise RunError(
                     f"cannot write step {change.step} to {self._where}: {_one_line(error)}"
@@ -170,10 +172,13 @@ class KuzuStore:
     def _run(self, statement: str, **parameters: int | str) -> None:
         self._connection.execute(self._prepared[statement], parameters).close()
 
-    def _abort(self) -> None:
+    def _abort(self, error: BaseException) -> None:
         # After a ROLLBACK, later writes crash Kùzu 0.11 or fail: only a fresh database is sound.
         self._closed = True
-        _disconnect(self._connection, self._database)
+        if "IO exception" in str(error):
+            _abandon(self._connection, self._database)
+        else:
+            _disconnect(self._connection, self._database)
         mirror = self._mirror
         try:
             self._open()
@@ -239,6 +244,13 @@ def _prepare(connection: Any) -> dict[str, Any]:
 def _disconnect(connection: Any, database: Any) -> None:
     connection.close()
     database.close()
+
+
+def _abandon(connection: Any, database: Any) -> None:
+    # A database writes out its log when it is destroyed, and if that fails, as on a full disk,
+    # the whole process is aborted: one reference more than there are owners keeps it for ever.
+    for kept in (connection, database):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 def _require_unicode(change: StepChange) -> None:

@@ -24,8 +24,9 @@ class SpatialMap:
         """
         self._passages: dict[str, dict[str, str]] = {}
         self._exits: dict[str, set[str]] = {}
+        names = None if rooms is None else frozenset(rooms)
         for triplet in triplets:
-            self._read(triplet, None if rooms is None else frozenset(rooms))
+            self._read(triplet, names)
 
     @classmethod
     def from_facts(cls, facts: Iterable[Fact], rooms: Collection[str] | None = None) -> SpatialMap:

@@ -7,8 +7,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from arigraph_local.config import RunConfig
-from arigraph_local.envs.games import open_game
+from arigraph_local.envs.games import open_game, parse_game_name
+from arigraph_local.errors import unknown_name
 from arigraph_local.llm.catalogue import LocatedModel, locate, models_folder
+from arigraph_local.llm.chat import FORMATS
 from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.llama import LlamaEngine
 from arigraph_local.llm.prompts import PromptSet
@@ -26,13 +28,13 @@ _CONVERSATIONS = 2
 def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equipment]:
     """Everything a run needs, loaded; freed on leaving.
 
-    What can be refused cheaply is refused first: names, files, prompts. The embedder loads in
-    the background while the game is built and the model is read.
+    What can be refused cheaply is refused first. The embedder loads in the background while the
+    game is built and the model is read.
     """
+    check_names(config)
     folder = models_folder(models)
     model = locate(config.model, folder, ModelKind.GGUF)
     embedder = load_embedder(config.embedder, folder)
-    PromptSet(config.prompts)
     with ExitStack() as stack:
         embedder.start_loading()
         say(f"game: {config.game}")
@@ -49,6 +51,16 @@ def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equi
             game_digest=files.digest,
             steps=config.agent.steps or files.step_limit,
         )
+
+
+def check_names(config: RunConfig) -> None:
+    """Raises `UsageError` for a game, prompt set or chat format that does not exist."""
+    if not config.game.endswith(".z8"):
+        parse_game_name(config.game)
+    PromptSet(config.prompts)
+    chat_format = config.engine.chat_format
+    if chat_format is not None and chat_format not in FORMATS:
+        raise unknown_name("chat format", chat_format, FORMATS)
 
 
 def load_engine(model: LocatedModel, settings: EngineSettings) -> Engine:

@@ -14,13 +14,8 @@ import pytest
 from arigraph_local.envs.compiling import check_names, check_walkthrough
 from arigraph_local.envs.environment import Observation, TrueFact
 from arigraph_local.envs.games import GameFiles, make_game
-from arigraph_local.envs.hunt import (
-    HuntFamily,
-    draw_plan,
-    load_definition,
-    published_goal,
-    room_names,
-)
+from arigraph_local.envs.hunt import HuntFamily, draw_plan, published_goal
+from arigraph_local.envs.hunt_definition import load_definition, room_names
 from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.errors import GameError, UsageError
 from arigraph_local.resources import data_folder

@@ -234,7 +234,7 @@ def test_published_games_load(published: Path, file: str, max_score: int, goal_p
     game.close()
 
 
-@pytest.mark.parametrize(("run", "file"), [("hunt", "hunt"), ("cook", "game")])
+@pytest.mark.parametrize(("run", "file"), [("hunt", "hunt"), ("hunt_hard", "hunt_hard")])
 def test_published_runs_are_replayed_word_for_word(published: Path, run: str, file: str) -> None:
     log = published.parent / "gpt4_runs" / f"{run}.jsonl.gz"
     with gzip.open(log, "rt") as lines:

@@ -102,7 +102,7 @@ words = st.text(st.sampled_from("key door <|im_end|> é日\n"), min_size=1, max_
 
 
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.lists(st.tuples(words, st.sampled_from(GRAMMARS)), min_size=1, max_size=3),
@@ -274,15 +274,15 @@ def test_interrupted_computation_leaves_nothing_behind(engine: LlamaEngine) -> N
 def test_model_that_cannot_drop_a_tail_starts_over(
     engine: LlamaEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from arigraph_local.llm import llama_context
+    from llama_cpp import llama_cpp as api
 
     expected = ask(engine).text
-    remove = llama_context.api.llama_memory_seq_rm
+    remove = api.llama_memory_seq_rm
 
     def whole_only(memory: Any, sequence: int, start: int, end: int) -> bool:
         return start < 0 and bool(remove(memory, sequence, start, end))
 
-    monkeypatch.setattr(llama_context.api, "llama_memory_seq_rm", whole_only)
+    monkeypatch.setattr(api, "llama_memory_seq_rm", whole_only)
     reply = ask(engine)
     assert reply.text == expected
     assert reply.tokens.reused == 0
@@ -302,7 +302,6 @@ def test_overflow_names_task_figures_and_remedy(engine: LlamaEngine) -> None:
     message = rf"task 'task' needs {needed} tokens.*holds {CONTEXT}: set --context to {needed}"
     with pytest.raises(ContextOverflowError, match=message):
         ask(engine, tokens=CONTEXT)
-    assert ask(engine, tokens=1).tokens.computed + 0 > 0
 
 
 def test_fills_the_context_to_the_last_token(engine: LlamaEngine) -> None:
@@ -318,15 +317,15 @@ def test_bad_grammar_leaves_the_engine_usable(engine: LlamaEngine) -> None:
 
 
 def test_file_that_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="cannot read the model .*No such file"):
+    with pytest.raises(ModelFileError, match=r"cannot read the model .*No such file"):
         load(tmp_path / "missing.gguf")
     foreign = tmp_path / "foreign.gguf"
     foreign.write_bytes(b"PK\x03\x04 not a model")
-    with pytest.raises(ModelFileError, match="foreign.gguf is not a GGUF file"):
+    with pytest.raises(ModelFileError, match=r"foreign\.gguf is not a GGUF file"):
         load(foreign)
     header_only = tmp_path / "header.gguf"
     header_only.write_bytes(b"GGUF\x03\x00\x00\x00")
-    with pytest.raises(ModelFileError, match="header.gguf does not load") as raised:
+    with pytest.raises(ModelFileError, match=r"header\.gguf does not load") as raised:
         load(header_only)
     assert "\n" not in str(raised.value)
 
@@ -339,7 +338,7 @@ def test_truncated_model_is_one_line(
     cut = tmp_path / "cut.gguf"
     with whole.open("rb") as source:
         cut.write_bytes(source.read(int(whole.stat().st_size * share)))
-    with pytest.raises(ModelFileError, match=r"cut.gguf does not load: \S") as raised:
+    with pytest.raises(ModelFileError, match=r"cut\.gguf does not load: \S") as raised:
         load(cut)
     assert "\n" not in str(raised.value)
     assert capfd.readouterr() == ("", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.memory.episodic_search import episode_score, episodic_search
@@ -62,6 +62,7 @@ def test_excluded_steps_leave_their_place_to_others() -> None:
     assert [item.episode.step for item in found] == [4, 2]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.frozensets(st.integers(1, 12)), max_size=20),
     st.frozensets(st.integers(1, 12)),

@@ -54,6 +54,7 @@ def test_a_loop_is_noticed_at_its_first_repeat_only() -> None:
     once = '[["a", "b", "c"], ["d", "e", "f"]'
     assert not repeats_itself(once)
     assert repeats_itself(once + ', ["a", "b", "c"]')
+    assert repeats_itself(once + ', ["a", "b", "c"], [')
     assert not repeats_itself(once + ', ["a", "b", "c"')
 
 

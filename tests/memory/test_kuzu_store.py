@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import tempfile
 import time
@@ -297,6 +298,40 @@ def test_a_kill_loses_no_finished_step_and_leaves_no_half_step(tmp_path: Path) -
                 expected.apply(change)
             assert contents(store, reached + 2) == contents(expected, reached + 2)
             store.apply(crash_changes()[reached])
+
+
+def _write_until_the_disk_is_full(path: str, answers: Any) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    store = KuzuStore(Path(path))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
+    for change in crash_changes():
+        before = contents(store)
+        try:
+            store.apply(change)
+        except RunError as error:
+            answers.send((change.step, str(error), contents(store) == before))
+            break
+    store.close()
+
+
+def test_a_full_disk_is_one_clear_error_and_loses_no_finished_step(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    spawn = multiprocessing.get_context("spawn")
+    receiver, sender = spawn.Pipe(duplex=False)
+    writer = spawn.Process(target=_write_until_the_disk_is_full, args=(str(path), sender))
+    writer.start()
+    assert receiver.poll(60)
+    failed, message, unchanged = receiver.recv()
+    writer.join(timeout=60)
+    assert writer.exitcode == 0
+    assert message.startswith(f"cannot write step {failed} to {path}: ")
+    assert unchanged
+    with KuzuStore(path) as store:
+        assert [episode.step for episode in store.episodes()] == list(range(1, failed))
+        store.apply(crash_changes()[failed - 1])
+        after = contents(store)
+    with KuzuStore(path) as store:
+        assert contents(store) == after
 
 
 NAMES = st.sampled_from(["key", "locker", "bag", "Key", "it's", "é\n"])

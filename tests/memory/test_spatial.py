@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.memory.directions import DIRECTIONS, direction_of
@@ -195,6 +195,7 @@ def test_a_move_adds_the_papers_two_triplets() -> None:
     assert direction_triplets("room a", "sideways", "room b") == ()
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(list(DIRECTIONS)), st.integers(0, 5))))
 def test_every_route_walks_through_known_passages_to_its_end(
     moves: list[tuple[int, str, int]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.memory.embedder import Vectors
@@ -76,6 +76,7 @@ def test_an_empty_index_and_a_width_of_zero_find_nothing() -> None:
     assert index.top(angle(0), 0, 0.0, index.mask([1])) == []
 
 
+@settings(deadline=None)
 @given(
     degrees=st.lists(st.integers(0, 90), min_size=1, max_size=200),
     batch=st.integers(1, 70),

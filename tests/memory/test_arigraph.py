@@ -1,0 +1,216 @@
+"""The update cycle and the search with scripted replies (paper section 2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from word_embedder import WordEmbedder
+
+from arigraph_local.errors import ArigraphError, ContextOverflowError
+from arigraph_local.llm.scripted import ScriptedEngine
+from arigraph_local.memory.arigraph import AriGraph, Passage
+from arigraph_local.memory.kuzu_store import KuzuStore
+from arigraph_local.memory.semantic_search import Query
+from arigraph_local.memory.settings import MemorySettings
+
+
+def reply(*texts: str) -> str:
+    return json.dumps([text.split(", ") for text in texts])
+
+
+LOCKER = reply(
+    "key 1, is in, locker", "note 1, is in, locker", "locker, is, closed", "key 1, opens, chest"
+)
+TAKEN = reply("key 1, is in, inventory")
+
+
+class Scripted:
+    """A memory over scripted replies, with its engine at hand."""
+
+    def __init__(self, *, extract: list[str], outdated: list[str], **settings: object) -> None:
+        self.engine = ScriptedEngine({"extract": extract, "outdated": outdated})
+        self.store = KuzuStore(None)
+        self.memory = AriGraph(
+            self.engine,
+            WordEmbedder(),
+            self.store,
+            settings=MemorySettings.model_validate(settings),
+        )
+
+    def current(self) -> set[str]:
+        return {str(fact.triplet) for fact in self.store.current()}
+
+    def tasks(self) -> list[str]:
+        return [request.task for request in self.engine.requests]
+
+
+@pytest.fixture
+def taking_the_key() -> Iterator[Scripted]:
+    scripted = Scripted(extract=[LOCKER, TAKEN], outdated=["E1>N1"])
+    scripted.memory.update("The locker holds a key and a note.")
+    yield scripted
+    scripted.memory.close()
+
+
+def test_taking_the_key_from_the_locker_moves_it_and_nothing_else(taking_the_key: Scripted) -> None:
+    update = taking_the_key.memory.update("You take the key.", action="take key 1")
+    assert [str(pair.fact.triplet) for pair in update.retired] == ["key 1, is in, locker"]
+    assert taking_the_key.current() == {
+        "note 1, is in, locker",
+        "locker, is, closed",
+        "key 1, opens, chest",
+        "key 1, is in, inventory",
+    }
+
+
+def test_what_was_retired_is_still_in_its_episode_and_its_history(taking_the_key: Scripted) -> None:
+    taking_the_key.memory.update("You take the key.")
+    store = taking_the_key.store
+    (old,) = [fact for fact in store.as_of(1) if str(fact.triplet) == "key 1, is in, locker"]
+    (interval,) = store.history(old.id)
+    assert (interval.start, interval.end) == (1, 2)
+    assert old.id in store.episodes()[0].fact_ids
+    assert "key 1, is in, inventory" not in {str(fact.triplet) for fact in store.as_of(1)}
+
+
+def test_only_what_the_new_fact_can_replace_is_put_to_the_model(taking_the_key: Scripted) -> None:
+    taking_the_key.memory.update("You take the key.")
+    question = taking_the_key.engine.requests[-1].messages[-1].content
+    assert "E1: key 1, is in, locker" in question
+    assert "note 1" not in question
+    assert "chest" not in question
+
+
+def test_the_question_continues_the_extractions_conversation(taking_the_key: Scripted) -> None:
+    taking_the_key.memory.update("You take the key.")
+    extract, outdated = taking_the_key.engine.requests[-2:]
+    assert outdated.messages[:2] == extract.messages
+    assert outdated.messages[2].content == TAKEN
+    assert outdated.conversation == extract.conversation
+
+
+@pytest.mark.parametrize("answer", ["none", "E1>N1, E1>N1"])
+def test_the_model_decides_and_saying_it_twice_is_saying_it_once(answer: str) -> None:
+    scripted = Scripted(
+        extract=[reply("key 1, is in, locker", "key 1, is on, shelf"), TAKEN], outdated=[answer]
+    )
+    scripted.memory.update("A key.")
+    update = scripted.memory.update("You take the key.")
+    assert len(update.retired) == (0 if answer == "none" else 1)
+    assert "key 1, is on, shelf" in scripted.current()
+
+
+def test_an_unlocked_locker_does_not_delete_which_key_unlocks_it() -> None:
+    scripted = Scripted(
+        extract=[
+            reply("key 1, unlocks, locker", "locker, is, locked"),
+            reply("locker, is, unlocked"),
+        ],
+        outdated=["E1>N1"],
+    )
+    scripted.memory.update("A locked locker and its key.")
+    scripted.memory.update("You unlock the locker.")
+    assert scripted.current() == {"key 1, unlocks, locker", "locker, is, unlocked"}
+
+
+def test_without_the_guard_the_model_can_delete_what_is_still_true_and_it_is_logged() -> None:
+    scripted = Scripted(
+        extract=[reply("key 1, unlocks, locker"), reply("locker, is, unlocked")],
+        outdated=["E1>N1"],
+        structural_guard=False,
+    )
+    scripted.memory.update("A key.")
+    update = scripted.memory.update("You unlock the locker.")
+    assert [str(pair.fact.triplet) for pair in update.retired] == ["key 1, unlocks, locker"]
+
+
+def test_a_restated_fact_survives_a_contradiction_in_the_same_reply() -> None:
+    scripted = Scripted(
+        extract=[reply("key, is in, locker"), reply("key, is in, locker", "key, is on, floor")],
+        outdated=[],
+    )
+    scripted.memory.update("A key.")
+    update = scripted.memory.update("A key again.")
+    assert update.guarded == {"restatement": 1}
+    assert scripted.current() == {"key, is in, locker", "key, is on, floor"}
+
+
+def test_an_edge_between_two_visited_rooms_is_never_put_to_the_model() -> None:
+    scripted = Scripted(
+        extract=[reply("room b, is in, room a"), reply("room b, is in, tower")],
+        outdated=[],
+        structural_guard=False,
+    )
+    scripted.memory.update("Room a.", location="Room A")
+    update = scripted.memory.update(
+        "Room b.", location="Room B", passage=Passage("room a", "west", "room b")
+    )
+    assert update.guarded["between locations"] == 1
+    assert {"room b, is west of, room a", "room a, is east of, room b"} <= scripted.current()
+
+
+def test_nothing_new_asks_nothing() -> None:
+    scripted = Scripted(extract=[LOCKER, LOCKER, "[]"], outdated=[])
+    for _ in range(3):
+        scripted.memory.update("The locker.")
+    assert scripted.tasks() == ["extract"] * 3
+    assert [episode.step for episode in scripted.store.episodes()] == [1, 2, 3]
+
+
+def test_detection_can_be_switched_off() -> None:
+    scripted = Scripted(extract=[LOCKER, TAKEN], outdated=[], detect_outdated=False)
+    scripted.memory.update("The locker.")
+    scripted.memory.update("You take the key.")
+    assert {"key 1, is in, locker", "key 1, is in, inventory"} <= scripted.current()
+
+
+def test_empty_extractions_in_a_row_stop_with_the_last_reply() -> None:
+    scripted = Scripted(
+        extract=["[]", reply("a, is, b"), "[]", "[]"], outdated=[], max_empty_extractions=2
+    )
+    for _ in range(3):
+        scripted.memory.update("Something.")
+    with pytest.raises(ArigraphError, match=r"no triplet from 2 observations in a row.*'\[\]'"):
+        scripted.memory.update("Something.")
+
+
+def test_an_observation_beyond_the_context_is_an_error_and_changes_nothing() -> None:
+    engine = ScriptedEngine({"extract": [LOCKER]}, context_tokens=1500)
+    memory = AriGraph(engine, WordEmbedder(), KuzuStore(None))
+    with pytest.raises(ContextOverflowError, match="extract"):
+        memory.update("word " * 3000)
+    assert memory.store.episodes() == []
+
+
+def test_search_returns_facts_and_the_episode_that_holds_them() -> None:
+    scripted = Scripted(
+        extract=[
+            reply("key 1, is in, locker", "key 1, opens, chest"),
+            reply("carrot, is in, fridge", "fridge, is, open"),
+        ],
+        outdated=[],
+    )
+    scripted.memory.update("A key in the locker opens the chest.")
+    scripted.memory.update("A carrot in the fridge.")
+    found = scripted.memory.search(["key 1"], k=1, d=1, w=2)
+    assert {str(hit.fact.triplet) for hit in found.facts} == {
+        "key 1, is in, locker",
+        "key 1, opens, chest",
+    }
+    assert [hit.episode.step for hit in found.episodes] == [1]
+    assert scripted.memory.search([Query("key 1", 1)], k=1, w=2, exclude_steps={1}).episodes == ()
+
+
+def test_a_memory_over_a_store_that_already_holds_facts_finds_them() -> None:
+    scripted = Scripted(extract=[LOCKER], outdated=[])
+    scripted.memory.update("The locker.")
+    again = AriGraph(scripted.engine, WordEmbedder(), scripted.store)
+    assert again.search(["chest"], d=1, w=1).facts[0].fact.triplet.object == "chest"
+
+
+def test_retired_facts_are_not_found(taking_the_key: Scripted) -> None:
+    taking_the_key.memory.update("You take the key.")
+    found = taking_the_key.memory.search(["key 1 is in locker"], d=3, w=9)
+    assert "key 1, is in, locker" not in {str(hit.fact.triplet) for hit in found.facts}

@@ -1,0 +1,57 @@
+"""Scripted replies that play `ThreeRooms` to its end, over a long way round."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from arigraph_local.llm.engine import Request
+from arigraph_local.llm.scripted import ScriptedEngine
+
+ACTIONS = ("go west", "go west", "go to hall", "go west", "take key", "go east", "open locker")
+
+
+def extract(request: Request) -> str:
+    """What a careful reader takes from the last observation."""
+    text = request.messages[-1].content
+    room = re.search(r"-= (\w+) =-", text)
+    triplets: list[list[str]] = []
+    if room:
+        ways = [way for way in ("east", "west") if re.search(rf"\b{way}\b", text)]
+        triplets += [[room[1].lower(), "has exit", way] for way in ways]
+    if "A key lies" in text:
+        triplets.append(["key", "is on", "desk"])
+    if "pick up the key" in text:
+        triplets.append(["key", "is in", "inventory"])
+    return json.dumps(triplets)
+
+
+def plan(request: Request) -> str:
+    del request
+    return json.dumps(
+        {
+            "sub_goals": [{"goal": "find the key", "reason": "it opens the locker"}],
+            "needs_exploration": True,
+            "entities": [{"name": "key", "relevance": 2}],
+        }
+    )
+
+
+class Actor:
+    """Chooses the given actions in turn; a choice depends on the step alone, so it can resume."""
+
+    def __init__(self, actions: Sequence[str] = ACTIONS) -> None:
+        self._actions = actions
+
+    def __call__(self, request: Request) -> str:
+        step = re.search(r"^Step (\d+)", request.messages[1].content, re.MULTILINE)
+        assert step is not None
+        action = self._actions[(int(step[1]) - 1) % len(self._actions)]
+        return json.dumps({"rationale": "because", "action": action})
+
+
+def engine() -> ScriptedEngine:
+    return ScriptedEngine(
+        {"extract": extract, "outdated": lambda _: "E1>N1", "plan": plan, "act": Actor()}
+    )
