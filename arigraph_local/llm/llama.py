@@ -68,7 +68,9 @@ class LlamaEngine:
         template), `UsageError` (unknown chat format, a context larger than the model's) or
         `ArigraphError` (no memory).
         """
-        for value, name in ((context_tokens, "context"), (conversations, "conversations")):
+        threads = physical_cores() if threads is None else threads
+        given = {"context": context_tokens, "conversations": conversations, "threads": threads}
+        for name, value in given.items():
             if value < 1:
                 raise UsageError(f"{name} must be at least 1, not {value}")
         model = LlamaModel(path, name=model_id, gpu_layers=gpu_layers)
@@ -86,7 +88,7 @@ class LlamaEngine:
                 model,
                 context_tokens=context_tokens,
                 sequences=conversations,
-                threads=threads or physical_cores(),
+                threads=threads,
             )
         except ArigraphError:
             model.free()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +35,7 @@ class LlamaModel:
         params = api.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
         self.name = name
-        self.handle = api.llama_model_load_from_file(str(path).encode(), params)
+        self.handle = api.llama_model_load_from_file(os.fsencode(path), params)
         if not self.handle:
             raise ModelFileError(f"{path} does not load: {first_log_error()}")
         self.vocab = api.llama_model_get_vocab(self.handle)

@@ -352,6 +352,8 @@ def test_bad_options_are_refused() -> None:
         load(path, context_tokens=8193)
     with pytest.raises(UsageError, match="conversations must be at least 1"):
         load(path, conversations=0)
+    with pytest.raises(UsageError, match="threads must be at least 1, not 0"):
+        load(path, threads=0)
 
 
 def test_loading_and_answering_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
