@@ -20,8 +20,8 @@ from arigraph_local.memory.spatial import SpatialMap
 from arigraph_local.memory.triplet import normalise
 
 CONVERSATION = "agent"
-PLAN_TOKENS = 320
-ACT_TOKENS = 160
+PLAN_TOKENS = 280
+ACT_TOKENS = 120
 _GOAL_DEPTH = 1
 
 

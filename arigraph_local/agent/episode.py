@@ -49,7 +49,7 @@ def play(
         observation = position.observation
         emit(observed(step, observation))
         update = memory.update(
-            memory_text(step, observation, environment.goal),
+            observation.text,
             step=step,
             action=position.action,
             location=observation.location,
@@ -67,11 +67,6 @@ def play(
     finished = _finished(step, position.observation)
     emit(finished)
     return finished
-
-
-def memory_text(step: int, observation: Observation, goal: str) -> str:
-    """The observation as it enters the memory: the first one comes with the task."""
-    return f"{observation.text}\n{goal}" if step == 1 else observation.text
 
 
 def execute(

@@ -111,7 +111,7 @@ class LivePanel(View):
         return Panel(Group(facts), title=f"step {step}/{self._steps}", title_align="left")
 
     def _rows(self) -> list[tuple[str, str]]:
-        total = self._summary.total()
+        tokens = self._summary.ledger.total.tokens
         rows = []
         if self._observed:
             rows.append(("room", self._observed.location or "?"))
@@ -131,8 +131,8 @@ class LivePanel(View):
         rows.append(
             (
                 "tokens",
-                f"{total.computed} computed, {total.reused} reused, {total.generated} generated, "
-                f"{self._speed:.0f}/s",
+                f"{tokens.computed} computed, {tokens.reused} reused, "
+                f"{tokens.generated} generated, {self._speed:.0f}/s",
             )
         )
         return rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from arigraph_local.llm.engine import Completion, TokenCounts
+from arigraph_local.llm.engine import TokenCounts
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,6 @@ class Cost:
         """Generated tokens by second, prompt computing included in the time; 0 before any."""
         return self.tokens.generated / self.seconds if self.seconds > 0 else 0.0
 
-    def as_record(self) -> dict[str, int | float]:
-        """Plain values for JSON."""
-        return {
-            "calls": self.calls,
-            "computed": self.tokens.computed,
-            "reused": self.tokens.reused,
-            "generated": self.tokens.generated,
-            "seconds": self.seconds,
-            "tokens_per_second": self.tokens_per_second,
-        }
-
 
 class Ledger:
     """Adds up the cost of replies."""
@@ -45,10 +34,9 @@ class Ledger:
     def __init__(self) -> None:
         self._tasks: dict[str, Cost] = {}
 
-    def add(self, task: str, completion: Completion) -> None:
+    def add(self, task: str, tokens: TokenCounts, seconds: float) -> None:
         """Book one reply under its task."""
-        cost = Cost(1, completion.tokens, completion.seconds)
-        self._tasks[task] = self._tasks.get(task, Cost()) + cost
+        self._tasks[task] = self._tasks.get(task, Cost()) + Cost(1, tokens, seconds)
 
     @property
     def tasks(self) -> Mapping[str, Cost]:
@@ -59,10 +47,3 @@ class Ledger:
     def total(self) -> Cost:
         """The cost of everything booked."""
         return sum(self._tasks.values(), Cost())
-
-    def as_record(self) -> dict[str, object]:
-        """Plain values for JSON: `tasks` by name, and `total`."""
-        return {
-            "tasks": {task: cost.as_record() for task, cost in self._tasks.items()},
-            "total": self.total.as_record(),
-        }

@@ -1,12 +1,14 @@
 """Prompt sets: a folder with one template a task beside the grammar its reply must obey.
 
 `TASK.j2` holds the blocks `system` and `user`; `TASK.gbnf.j2` the GBNF grammar. Both are Jinja2,
-so a researcher changes what a model is asked without touching code.
+so a researcher changes what a model is asked without touching code. `TASK.examples.toml`, where it
+is there, holds worked examples.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,20 @@ class PromptSet:
     def user(self, task: str, **values: Any) -> str:
         """The user turn of a task."""
         return self._block(task, "user", values)
+
+    def examples(self, task: str) -> list[dict[str, Any]]:
+        """The worked examples of `TASK.examples.toml`, or none if the set has no such file.
+
+        Raises `UsageError` naming the file if it is not TOML.
+        """
+        path = self._folder / f"{task}.examples.toml"
+        if not path.is_file():
+            return []
+        try:
+            examples = tomllib.loads(path.read_text(encoding="utf-8")).get("example", [])
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: not valid TOML: {error}") from error
+        return [dict(example) for example in examples]
 
     def grammar(self, task: str, **values: Any) -> str:
         """The GBNF grammar of a task's reply."""

@@ -139,7 +139,7 @@ class AriGraph:
             episodes = self._store.episodes()
             step = episodes[-1].step + 1 if episodes else 1
         self.visited(location, passage)
-        request, extracted, dropped = self._extract(observation, action)
+        request, extracted, dropped = self._extract(observation, action, location)
         extraction = parse_extraction(extracted.text)
         self._count_empty(extraction, extracted)
         learned = self._with_directions(extraction.triplets, passage)
@@ -243,7 +243,7 @@ class AriGraph:
         return self._settings.threshold
 
     def _extract(
-        self, observation: str, action: str | None
+        self, observation: str, action: str | None, location: str | None
     ) -> tuple[Request, Completion, dict[str, int]]:
         """Ask for triplets; if the prompt is too long, leave out the known names."""
         known = {name for fact in self._store.current() for name in fact.triplet.entities}
@@ -255,6 +255,7 @@ class AriGraph:
                 self._settings,
                 observation,
                 action=action,
+                location=location,
                 names=names,
                 seconds=self._reply_seconds,
             )

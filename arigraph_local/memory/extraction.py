@@ -7,6 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from arigraph_local.errors import UsageError
 from arigraph_local.llm.engine import Limits, Message, Request
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.settings import MemorySettings
@@ -17,6 +20,24 @@ _ITEM = re.compile(r'\[\s*"(?:[^"\\]|\\.)*"\s*,\s*"(?:[^"\\]|\\.)*"\s*,\s*"(?:[^
 _PLAYER = frozenset({"you", "i", "me", "player", "the player", "yourself"})
 _WORDS_PER_TRIPLET = 12
 _TOKENS_PER_TRIPLET = 28
+_LOOP = 4
+
+
+class Example(BaseModel):
+    """A worked example: an observation with its triplets, and maybe the question about outdated
+    facts that follows, with its answer.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    observation: str
+    reply: str
+    action: str | None = None
+    location: str | None = None
+    names: list[str] = []
+    remembered: list[str] = []
+    new: list[str] = []
+    outdated: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,29 +61,63 @@ def extraction_request(
     settings: MemorySettings,
     observation: str,
     *,
-    action: str | None,
-    names: Sequence[str],
+    action: str | None = None,
+    location: str | None = None,
+    names: Sequence[str] = (),
     seconds: float | None = None,
 ) -> Request:
     """The request for the triplets of one observation. Temperature 0, as in the paper."""
-    user = prompts.user("extract", observation=observation, action=action, names=names)
+    user = prompts.user(
+        "extract", observation=observation, action=action, location=location, names=names
+    )
     return Request(
         task="extract",
         conversation=CONVERSATION,
-        messages=(Message("system", prompts.system("extract")), Message("user", user)),
+        messages=(*opening(prompts), Message("user", user)),
         limits=Limits(settings.max_triplets * _TOKENS_PER_TRIPLET, seconds),
         grammar=prompts.grammar("extract", max_triplets=settings.max_triplets),
         stop_when=repeats_itself,
     )
 
 
-def repeats_itself(reply: str) -> bool:
-    """Whether the last triplet of a reply in progress has been written before.
+def opening(prompts: PromptSet) -> tuple[Message, ...]:
+    """The turns that every step's memory conversation begins with: the rules, then the worked
+    examples as turns, so that their tokens are computed once for a whole run.
+    """
+    turns = [Message("system", prompts.system("extract"))]
+    for example in prompts.examples("extract"):
+        try:
+            turns += _example_turns(prompts, Example.model_validate(example))
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            raise UsageError(
+                f"prompt set '{prompts.name}', extract.examples.toml: {key}: {first['msg']}"
+            ) from error
+    return tuple(turns)
 
-    Small models fall into loops; what follows a repeat is more of the same.
+
+def _example_turns(prompts: PromptSet, example: Example) -> list[Message]:
+    shown = example.model_dump(include={"observation", "action", "location", "names"})
+    turns = [
+        Message("user", prompts.user("extract", **shown)),
+        Message("assistant", example.reply),
+    ]
+    if example.outdated is not None:
+        question = prompts.user("outdated", remembered=example.remembered, new=example.new)
+        turns += [Message("user", question), Message("assistant", example.outdated)]
+    return turns
+
+
+def repeats_itself(reply: str) -> bool:
+    """Whether a reply in progress has begun to loop, as small models do: its last triplet has
+    been written before, or its last four differ in nothing but numbers.
     """
     items = _ITEM.findall(reply)
-    return len(items) > 1 and items[-1] in items[:-1]
+    if len(items) < 2:
+        return False
+    without_numbers = {re.sub(r"\d+", "", item) for item in items[-_LOOP:]}
+    return items[-1] in items[:-1] or (len(items) >= _LOOP and len(without_numbers) == 1)
 
 
 def parse_extraction(reply: str) -> Extraction:

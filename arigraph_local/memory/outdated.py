@@ -23,7 +23,7 @@ class Candidates:
     """What the model is asked about: facts E1…, triplets N1…, and the pairs it may answer.
 
     `pairs` maps the index of a fact (from 0) to the indices of triplets that may replace it.
-    `guarded` counts, by guard, the facts or pairs withheld.
+    `guarded` counts what was withheld: pairs for `not exclusive`, facts for the other guards.
     """
 
     facts: tuple[Fact, ...]
@@ -84,17 +84,18 @@ def _replacements(
     settings: MemorySettings,
     guarded: Counter[str],
 ) -> list[Triplet]:
-    if fact.triplet in restated:
+    linked = [triplet for triplet in new if set(triplet.entities) & set(fact.triplet.entities)]
+    allowed = [triplet for triplet in linked if excludes(triplet, fact.triplet)]
+    if not settings.structural_guard:
+        allowed = linked
+    elif len(allowed) < len(linked):
+        guarded["not exclusive"] += len(linked) - len(allowed)
+    if allowed and fact.triplet in restated:
         guarded["restatement"] += 1
         return []
-    if set(fact.triplet.entities) <= set(places):
+    if allowed and set(fact.triplet.entities) <= set(places):
         guarded["between locations"] += 1
         return []
-    linked = [triplet for triplet in new if set(triplet.entities) & set(fact.triplet.entities)]
-    if not settings.structural_guard:
-        return linked
-    allowed = [triplet for triplet in linked if excludes(triplet, fact.triplet)]
-    guarded["not exclusive"] += len(linked) - len(allowed)
     return allowed
 
 

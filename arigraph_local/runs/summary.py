@@ -13,19 +13,21 @@ from arigraph_local.events import (
     Observed,
     RunStarted,
 )
+from arigraph_local.llm.engine import TokenCounts
+from arigraph_local.llm.ledger import Cost, Ledger
 from arigraph_local.runs.run_folder import RunResult, TaskCost
 
 
 class Summary:
     """Adds up events as they come; `result` once the run is finished.
 
-    `step` is that of the last event.
+    `step` is that of the last event, `ledger` what its model calls cost.
     """
 
     def __init__(self) -> None:
         self._started: RunStarted | None = None
         self._finished: Finished | None = None
-        self._tasks: dict[str, TaskCost] = {}
+        self.ledger = Ledger()
         self._facts = self._retired = self._fallbacks = 0
         self._seconds = self._step_began = 0.0
         self.step = 0
@@ -39,7 +41,9 @@ class Summary:
         elif isinstance(event, Observed):
             self._step_began = at
         elif isinstance(event, ModelCalled):
-            self._add_call(event)
+            tokens = TokenCounts(event.computed, event.reused, event.generated)
+            seconds = event.time.seconds if event.time else None
+            self.ledger.add(event.task, tokens, seconds or 0.0)
         elif isinstance(event, MemoryUpdated):
             self._facts = event.facts
             self._retired += len(event.retired)
@@ -55,20 +59,11 @@ class Summary:
             self.add(event)
         return self
 
-    def total(self) -> TaskCost:
-        """Calls, tokens and seconds of all tasks together."""
-        total = TaskCost()
-        for cost in self._tasks.values():
-            for field in TaskCost.model_fields:
-                setattr(total, field, getattr(total, field) + getattr(cost, field))
-        return total
-
     def result(self) -> RunResult | None:
         """The result, or None while the run is not finished."""
         if self._started is None or self._finished is None:
             return None
-        total, maximum = self.total(), self._started.max_score
-        total.seconds = round(total.seconds, 3)
+        maximum = self._started.max_score
         return RunResult(
             game=self._started.game,
             model=self._started.model,
@@ -80,18 +75,17 @@ class Summary:
             facts=self._facts,
             retired=self._retired,
             fallbacks=self._fallbacks,
-            tokens=total,
-            tasks={
-                task: cost.model_copy(update={"seconds": round(cost.seconds, 3)})
-                for task, cost in sorted(self._tasks.items())
-            },
+            tokens=_record(self.ledger.total),
+            tasks={task: _record(cost) for task, cost in sorted(self.ledger.tasks.items())},
             seconds=round(self._seconds, 3),
         )
 
-    def _add_call(self, event: ModelCalled) -> None:
-        cost = self._tasks.setdefault(event.task, TaskCost())
-        cost.calls += 1
-        cost.computed += event.computed
-        cost.reused += event.reused
-        cost.generated += event.generated
-        cost.seconds += (event.time.seconds or 0.0) if event.time else 0.0
+
+def _record(cost: Cost) -> TaskCost:
+    return TaskCost(
+        calls=cost.calls,
+        computed=cost.tokens.computed,
+        reused=cost.tokens.reused,
+        generated=cost.tokens.generated,
+        seconds=round(cost.seconds, 3),
+    )

@@ -86,8 +86,8 @@ def test_only_what_the_new_fact_can_replace_is_put_to_the_model(taking_the_key: 
 def test_the_question_continues_the_extractions_conversation(taking_the_key: Scripted) -> None:
     taking_the_key.memory.update("You take the key.")
     extract, outdated = taking_the_key.engine.requests[-2:]
-    assert outdated.messages[:2] == extract.messages
-    assert outdated.messages[2].content == TAKEN
+    assert outdated.messages[:-2] == extract.messages
+    assert outdated.messages[-2].content == TAKEN
     assert outdated.conversation == extract.conversation
 
 
