@@ -1,1 +1,50 @@
-"""AriGraph world-model memory and the Ariadne agent on local models."""
+"""AriGraph world-model memory and the Ariadne agent on local models.
+
+The names below are imported when they are first used, so that `import arigraph_local` is cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from arigraph_local.llm.llama import LlamaEngine
+    from arigraph_local.llm.loading import load_engine
+    from arigraph_local.llm.scripted import ScriptedEngine
+    from arigraph_local.memory.arigraph import AriGraph
+    from arigraph_local.memory.kuzu_store import KuzuStore
+    from arigraph_local.memory.loading import load_embedder
+    from arigraph_local.memory.semantic_search import Query
+    from arigraph_local.memory.settings import MemorySettings
+    from arigraph_local.memory.triplet import Triplet
+
+_HOMES = {
+    "AriGraph": "memory.arigraph",
+    "KuzuStore": "memory.kuzu_store",
+    "LlamaEngine": "llm.llama",
+    "MemorySettings": "memory.settings",
+    "Query": "memory.semantic_search",
+    "ScriptedEngine": "llm.scripted",
+    "Triplet": "memory.triplet",
+    "load_embedder": "memory.loading",
+    "load_engine": "llm.loading",
+}
+
+__all__ = [
+    "AriGraph",
+    "KuzuStore",
+    "LlamaEngine",
+    "MemorySettings",
+    "Query",
+    "ScriptedEngine",
+    "Triplet",
+    "load_embedder",
+    "load_engine",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'arigraph_local' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"arigraph_local.{_HOMES[name]}"), name)

@@ -53,10 +53,13 @@ def offered_actions(
     *,
     limit: int,
 ) -> list[str]:
-    """The game's actions and a `go to ROOM` for each destination, at most `limit` together."""
+    """The game's actions and a `go to ROOM` for each destination, at most `limit` together.
+
+    There is always something to do: a game that offers nothing can be looked at.
+    """
     moves = [f"{GO_TO}{room}" for room in goals if f"{GO_TO}{room}" not in valid_actions]
     kept = list(valid_actions)[:limit]
-    return kept + moves[: max(0, limit - len(kept))]
+    return [*kept, *moves[: max(0, limit - len(kept))]] or ["look"]
 
 
 def route_of(action: str, graph: SpatialMap, location: str | None) -> list[str] | None:

@@ -22,13 +22,10 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Fetch the small default model if it is missing, and play 15 steps of a Treasure Hunt."""
-    from arigraph_local.cli.models import fetch_models
+    from arigraph_local.cli.models import fetch_missing
     from arigraph_local.config import DEFAULT_EMBEDDER, DEFAULT_MODEL, make_config
-    from arigraph_local.llm.catalogue import load_catalogue, models_folder
+    from arigraph_local.llm.catalogue import models_folder
 
     config = make_config({"game": GAME, "model": model or DEFAULT_MODEL, "agent.steps": steps})
-    catalogue, folder = load_catalogue(), models_folder(models_dir)
-    for name in (config.model, DEFAULT_EMBEDDER):
-        if name in catalogue and not (folder / catalogue[name].file).exists():
-            fetch_models([name], models_dir)
+    fetch_missing([config.model, DEFAULT_EMBEDDER], models_folder(models_dir))
     begin(config, out, models_dir, as_json=as_json, quiet=quiet)

@@ -80,6 +80,20 @@ def fetch_models(
         typer.echo(_fetched_line(name, fetched))
 
 
+def fetch_missing(names: list[str], folder: Path) -> None:
+    """Download those of the named catalogue models that are not there; all output on stderr."""
+    from arigraph_local.llm.catalogue import load_catalogue
+    from arigraph_local.llm.fetch import fetch
+    from arigraph_local.llm.integrity import is_fetched
+
+    catalogue = load_catalogue()
+    for name in names:
+        if name in catalogue and not is_fetched(catalogue[name], folder):
+            with _progress(name) as report:
+                fetched = fetch(catalogue[name], folder, report)
+            typer.echo(_fetched_line(name, fetched), err=True)
+
+
 @models_app.command("verify")
 def verify_models(
     names: Annotated[

@@ -9,19 +9,15 @@ from pathlib import Path
 from arigraph_local.config import RunConfig
 from arigraph_local.envs.games import open_game, parse_game_name
 from arigraph_local.errors import unknown_name
-from arigraph_local.llm.catalogue import LocatedModel, locate, models_folder
+from arigraph_local.llm.catalogue import locate, models_folder
 from arigraph_local.llm.chat import FORMATS
-from arigraph_local.llm.engine import Engine
-from arigraph_local.llm.llama import LlamaEngine
+from arigraph_local.llm.loading import load_engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.llm.registry import ModelKind
-from arigraph_local.llm.settings import EngineSettings
-from arigraph_local.llm.transfer import file_sha256
-from arigraph_local.memory.sentence_transformer import SentenceTransformerEmbedder
+from arigraph_local.memory.loading import load_embedder
 from arigraph_local.runs.runner import Equipment
 
 Say = Callable[[str], None]
-_CONVERSATIONS = 2
 
 
 @contextmanager
@@ -32,16 +28,15 @@ def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equi
     game is built and the model is read.
     """
     check_names(config)
-    folder = models_folder(models)
-    model = locate(config.model, folder, ModelKind.GGUF)
-    embedder = load_embedder(config.embedder, folder)
+    model = locate(config.model, models_folder(models), ModelKind.GGUF)
+    embedder = load_embedder(config.embedder, models)
     with ExitStack() as stack:
         embedder.start_loading()
         say(f"game: {config.game}")
         environment, files = open_game(config.game)
         stack.callback(environment.close)
         say(f"model: {model.name} from {model.path}")
-        engine = load_engine(model, config.engine)
+        engine = load_engine(config.model, config.engine, models)
         stack.callback(engine.close)
         say(f"embedder: {embedder.name}")
         yield Equipment(
@@ -61,25 +56,3 @@ def check_names(config: RunConfig) -> None:
     chat_format = config.engine.chat_format
     if chat_format is not None and chat_format not in FORMATS:
         raise unknown_name("chat format", chat_format, FORMATS)
-
-
-def load_engine(model: LocatedModel, settings: EngineSettings) -> Engine:
-    """The llama.cpp engine on a model of the catalogue or a file, identified by its checksum."""
-    checksum = model.sha256 or file_sha256(model.path)
-    chat_format = settings.chat_format or (model.entry.chat_format if model.entry else None)
-    return LlamaEngine.load(
-        model.path,
-        model_id=f"{model.name} sha256:{checksum}",
-        context_tokens=settings.context,
-        conversations=_CONVERSATIONS,
-        threads=settings.threads,
-        gpu_layers=settings.gpu_layers,
-        chat_format=chat_format,
-    )
-
-
-def load_embedder(name: str, folder: Path) -> SentenceTransformerEmbedder:
-    """The embedder of a catalogue name, or of a sentence-transformers folder by path."""
-    model = locate(name, folder, ModelKind.EMBEDDER)
-    threshold = model.entry.threshold if model.entry and model.entry.threshold else 0.0
-    return SentenceTransformerEmbedder(model.path, model.name, threshold)

@@ -49,6 +49,10 @@ def test_go_to_is_offered_after_the_games_own_actions_within_the_limit() -> None
     assert offered_actions(["go west", "wait"], ["room c"], limit=2) == ["go west", "wait"]
 
 
+def test_a_game_that_offers_nothing_can_be_looked_at() -> None:
+    assert offered_actions([], [], limit=9) == ["look"]
+
+
 def test_go_to_becomes_the_moves_of_its_route() -> None:
     assert route_of("go to Room C", GRAPH, "room a") == ["west", "north"]
     assert route_of("go west", GRAPH, "room a") is None

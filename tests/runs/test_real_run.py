@@ -116,3 +116,15 @@ def test_the_log_names_the_model_by_its_checksum(played: Path) -> None:
     assert header.model == (
         "smollm2-135m sha256:b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
     )
+
+
+def test_the_demo_prints_one_json_object_and_nothing_else(
+    needs_models: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del needs_models
+    assert run(["demo", "--steps", "1", "--json", "--out", str(tmp_path / "demo")]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["game"] == "hunt:standard@1"
+    assert printed["max_score"] == 7
+    assert printed["run"] == str(tmp_path / "demo")
+    assert {"score", "normalised_score", "steps", "tokens", "seconds"} <= printed.keys()

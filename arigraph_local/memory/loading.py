@@ -1,0 +1,24 @@
+"""From an embedder's name to an embedder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arigraph_local.llm.catalogue import locate, models_folder
+from arigraph_local.llm.registry import ModelKind
+from arigraph_local.memory.sentence_transformer import SentenceTransformerEmbedder
+
+
+def load_embedder(
+    name: str = "all-minilm-l6-v2", models: Path | None = None
+) -> SentenceTransformerEmbedder:
+    """The embedder of a catalogue name, or of a sentence-transformers folder by path.
+
+    The weights are read at the first use. Only the catalogue knows a calibrated threshold; the
+    triplets of another embedder are all candidates unless `memory.threshold` is set.
+    """
+    model = locate(name, models_folder(models), ModelKind.EMBEDDER)
+    threshold = model.entry.threshold if model.entry else None
+    return SentenceTransformerEmbedder(
+        model.path, model.name, -1.0 if threshold is None else threshold
+    )
