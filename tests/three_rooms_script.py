@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from arigraph_local.llm.engine import Request
-from arigraph_local.llm.scripted import ScriptedEngine
+from arigraph_local.llm.scripted import Script, ScriptedEngine
 
 ACTIONS = ("go west", "go west", "go to hall", "go west", "take key", "go east", "open locker")
 
@@ -51,7 +51,13 @@ class Actor:
         return json.dumps({"rationale": "because", "action": action})
 
 
+REPLIES: dict[str, Script] = {
+    "extract": extract,
+    "outdated": lambda _: "E1>N1",
+    "plan": plan,
+    "act": Actor(),
+}
+
+
 def engine() -> ScriptedEngine:
-    return ScriptedEngine(
-        {"extract": extract, "outdated": lambda _: "E1>N1", "plan": plan, "act": Actor()}
-    )
+    return ScriptedEngine(REPLIES)

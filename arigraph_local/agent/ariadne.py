@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arigraph_local.agent.acting import Choice, parse_choice
@@ -12,6 +11,7 @@ from arigraph_local.agent.plan import Plan, parse_plan
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.agent.working_memory import PastStep, WorkingMemory, fit
 from arigraph_local.envs.environment import Observation
+from arigraph_local.errors import ContextOverflowError
 from arigraph_local.llm.engine import Completion, Engine, Limits, Message, Request, Sampling
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph, ModelCall, Retrieval
@@ -22,7 +22,6 @@ from arigraph_local.memory.triplet import normalise
 CONVERSATION = "agent"
 PLAN_TOKENS = 280
 ACT_TOKENS = 120
-_GOAL_DEPTH = 1
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,10 @@ class Ariadne:
         planned, plan_request, dropped = self._ask_plan(working, step)
         revised = parse_plan(planned.text)
         self.plan = revised or self.plan
-        actions = self._offered(observation, graph)
-        acted = self._ask_action(plan_request, planned, actions, step)
+        offered = self._offered(observation, graph)
+        acted, actions = self._ask_action(plan_request, planned, offered, step)
+        if len(actions) < len(offered):
+            dropped["actions"] = len(offered) - len(actions)
         return Decision(
             choice=parse_choice(acted.text, actions, self._sampling("act", step).seed),
             plan=self.plan,
@@ -105,9 +106,9 @@ class Ariadne:
         self.history = (*self.history, past)[-kept:] if kept else ()
 
     def _queries(self, observation: Observation) -> tuple[Query, ...]:
-        """Plan, goal, observation and the plan's entities, each with its search depth."""
-        texts = [goal.goal for goal in self.plan.sub_goals[:1]]
-        queries = [Query(text, _GOAL_DEPTH) for text in (self._goal, observation.text, *texts)]
+        """Goal, observation, the next sub-goal and the plan's entities, each with its depth."""
+        texts = (self._goal, observation.text, *(goal.goal for goal in self.plan.sub_goals[:1]))
+        queries = [Query(text, self._memory.settings.depth) for text in texts]
         queries += [
             Query(normalise(entity.name), entity.relevance)
             for entity in self.plan.entities
@@ -162,21 +163,26 @@ class Ariadne:
         return (self._system, Message("user", user))
 
     def _ask_action(
-        self, plan_request: Request, planned: Completion, actions: Sequence[str], step: int
-    ) -> Completion:
-        request = Request(
-            task="act",
-            conversation=CONVERSATION,
-            messages=(
-                *plan_request.messages,
-                planned.as_message(),
-                Message("user", self._prompts.user("act", actions=actions)),
-            ),
-            limits=Limits(ACT_TOKENS, self._reply_seconds),
-            grammar=self._prompts.grammar("act", actions=actions),
-            sampling=self._sampling("act", step),
-        )
-        return self._engine.generate([request])[0]
+        self, plan_request: Request, planned: Completion, offered: list[str], step: int
+    ) -> tuple[Completion, list[str]]:
+        """Ask for one of the offered actions; of too many for the context, the first that fit."""
+        actions = offered
+        while True:
+            question = Message("user", self._prompts.user("act", actions=actions))
+            request = Request(
+                task="act",
+                conversation=CONVERSATION,
+                messages=(*plan_request.messages, planned.as_message(), question),
+                limits=Limits(ACT_TOKENS, self._reply_seconds),
+                grammar=self._prompts.grammar("act", actions=actions),
+                sampling=self._sampling("act", step),
+            )
+            try:
+                return self._engine.generate([request])[0], actions
+            except ContextOverflowError:
+                if len(actions) == 1:
+                    raise
+                actions = actions[: -(-len(actions) * 3 // 4) - 1]
 
     def _sampling(self, task: str, step: int) -> Sampling:
         """A seed for each request that depends on nothing but the run's seed, step and task."""

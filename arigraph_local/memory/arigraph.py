@@ -113,6 +113,11 @@ class AriGraph:
         return self._store
 
     @property
+    def settings(self) -> MemorySettings:
+        """Widths, depths, guards."""
+        return self._settings
+
+    @property
     def places(self) -> frozenset[str]:
         """Names of the locations visited so far."""
         return frozenset(self._places)

@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 class MemorySettings(BaseModel):
     """Extraction, retiring and search.
 
-    `width` and `depth` are w and d of Algorithm 2, `episodes` is k of Algorithm 1.
+    `width` and `depth` are w and d of Algorithm 2, `episodes` is k of Algorithm 1; a query with
+    a relevance of its own brings its own depth.
     `threshold` None: the embedder's own calibration (the paper's 0.75 is for Contriever).
     `structural_guard` lets a fact be retired only by one that gives the same thing another
     place or another exclusive state; without it the model's word is taken.
@@ -19,7 +20,7 @@ class MemorySettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     width: int = Field(default=6, ge=1, le=1000)
-    depth: int = Field(default=2, ge=1, le=10)
+    depth: int = Field(default=1, ge=1, le=10)
     episodes: int = Field(default=2, ge=0, le=100)
     threshold: float | None = Field(default=None, ge=-1.0, le=1.0)
     max_triplets: int = Field(default=16, ge=1, le=100)

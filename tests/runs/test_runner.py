@@ -16,8 +16,8 @@ from word_embedder import WordEmbedder
 
 from arigraph_local.config import make_config
 from arigraph_local.envs.environment import Observation
-from arigraph_local.errors import RunError, UsageError
-from arigraph_local.events import Acted, Interrupted, MemoryUpdated, Retrieved
+from arigraph_local.errors import ContextOverflowError, RunError, UsageError
+from arigraph_local.events import Acted, Dropped, Interrupted, MemoryUpdated, Retrieved
 from arigraph_local.llm.engine import Engine, Request
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.kuzu_store import KuzuStore
@@ -253,6 +253,29 @@ def test_a_walk_stops_where_the_world_disagrees_and_the_agent_is_told(tmp_path: 
     assert "ended in cellar" in walk.note
     last_plan = [request for request in engine.requests if request.task == "plan"][-1]
     assert "Note: go to hall ended in cellar" in last_plan.messages[-1].content
+
+
+def test_a_small_context_drops_whole_items_and_the_log_says_so(tmp_path: Path) -> None:
+    class Dusty(ThreeRooms):
+        """Rooms with long descriptions."""
+
+        def _look(self) -> str:
+            return super()._look() + " Dust lies on everything." * 40
+
+    engine = ScriptedEngine(script.REPLIES, context_tokens=2100)
+    folder = new_folder(tmp_path / "run")
+    gear = Equipment(engine, WordEmbedder(), Dusty(), "dusty", 20)
+    assert run_episode(folder, gear).score == 2
+    dropped = [event for event in read_events(folder.path) if isinstance(event, Dropped)]
+    assert {event.task for event in dropped} == {"plan"}
+    assert all(event.items.keys() <= {"history", "facts", "episodes"} for event in dropped)
+    assert any("history" in event.items for event in dropped)
+
+
+def test_a_context_too_small_for_the_rules_is_one_clear_error(tmp_path: Path) -> None:
+    engine = ScriptedEngine({"extract": script.extract}, context_tokens=600)
+    with pytest.raises(ContextOverflowError, match=r"task 'extract' needs .* set --context"):
+        run_episode(new_folder(tmp_path / "run"), equipment(engine))
 
 
 @settings(max_examples=15, deadline=None)
