@@ -145,7 +145,7 @@ class Planned(_Event):
 
 
 class Dropped(_Event):
-    """Items left out of a prompt so that it fits in the context."""
+    """Items left out of a prompt: so that it fits in the context, or by the loop guard."""
 
     kind: Literal["dropped"] = "dropped"
     task: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arigraph_local.agent.acting import Choice, parse_choice
 from arigraph_local.agent.exploring import destinations, frontiers, offered_actions
+from arigraph_local.agent.loop_guard import LoopGuard
 from arigraph_local.agent.plan import Plan, parse_plan
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.agent.working_memory import PastStep, WorkingMemory, fit
@@ -62,6 +63,7 @@ class Ariadne:
             "system",
             prompts.system("plan", goal=goal, max_sub_goals=settings.max_sub_goals),
         )
+        self._loop_guard = LoopGuard(settings.repeat_limit)
         self.plan = Plan()
         self.history: tuple[PastStep, ...] = ()
 
@@ -85,10 +87,14 @@ class Ariadne:
         planned, plan_request, dropped = self._ask_plan(working, step)
         revised = parse_plan(planned.text)
         self.plan = revised or self.plan
-        offered = self._offered(observation, graph)
+        possible = self._possible(observation, graph)
+        offered = self._loop_guard.allowed(observation, possible)
         acted, actions = self._ask_action(plan_request, planned, offered, step)
-        if len(actions) < len(offered):
-            dropped["actions"] = len(offered) - len(actions)
+        left_out = {
+            "repeated actions": len(possible) - len(offered),
+            "actions": len(offered) - len(actions),
+        }
+        dropped |= {kind: count for kind, count in left_out.items() if count}
         return Decision(
             choice=parse_choice(acted.text, actions, self._sampling("act", step).seed),
             plan=self.plan,
@@ -99,11 +105,12 @@ class Ariadne:
             dropped=dropped,
         )
 
-    def remember(self, step: int, observation: str, action: str) -> None:
+    def remember(self, step: int, before: Observation, action: str, after: Observation) -> None:
         """Add a finished step to the short history, which keeps the last `history` of them."""
         kept = self._settings.history
-        past = PastStep(step, observation, action)
+        past = PastStep(step, before.text, action)
         self.history = (*self.history, past)[-kept:] if kept else ()
+        self._loop_guard.note(before, action, after)
 
     def _queries(self, observation: Observation) -> tuple[Query, ...]:
         """Goal, observation, the next sub-goal and the plan's entities, each with its depth."""
@@ -126,7 +133,7 @@ class Ariadne:
         found = frontiers(graph, normalise(observation.location), observation.valid_actions)
         return tuple(str(frontier) for frontier in found[:12])
 
-    def _offered(self, observation: Observation, graph: SpatialMap) -> list[str]:
+    def _possible(self, observation: Observation, graph: SpatialMap) -> list[str]:
         rooms: list[str] = []
         if observation.location is not None:
             rooms = destinations(graph, normalise(observation.location))

@@ -59,7 +59,8 @@ def play(
         decision = agent.decide(observation, step, position.note)
         emit_decision(emit, step, decision)
         outcome = execute(environment, memory, observation, decision.choice.action)
-        agent.remember(step, observation.text, decision.choice.action)
+        after = outcome.position.observation
+        agent.remember(step, observation, decision.choice.action, after)
         emit(_acted(step, decision, outcome))
         position = outcome.position
         step += 1

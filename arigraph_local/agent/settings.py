@@ -6,7 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class AgentSettings(BaseModel):
-    """The episode loop: steps, history, sampling of plan and action, bounds of the replies."""
+    """The episode loop: steps, history, sampling of plan and action, bounds of the replies.
+
+    `repeat_limit` is a loop guard that the paper does not have: an action that changed neither
+    room, inventory nor score that many times in the same situation is not offered again in it
+    (0: no guard).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -15,4 +20,5 @@ class AgentSettings(BaseModel):
     temperature: float = Field(default=0.2, ge=0.0, le=5.0)
     max_sub_goals: int = Field(default=3, ge=1, le=20)
     max_entities: int = Field(default=4, ge=1, le=20)
+    repeat_limit: int = Field(default=2, ge=0)
     max_actions: int = Field(default=40, ge=2, le=1000)

@@ -25,7 +25,7 @@ def replay(
     gives what it gave when the run was logged.
     """
     position = Position(environment.reset())
-    text, step = "", 0
+    step = 0
     for event in events:
         if isinstance(event, Observed):
             text = position.observation.text
@@ -40,8 +40,9 @@ def replay(
         elif isinstance(event, Planned):
             agent.plan = Plan.model_validate(event.plan)
         elif isinstance(event, Acted):
-            agent.remember(event.step, text, event.action)
+            before = position.observation
             position = _act(environment, memory, position, event)
+            agent.remember(event.step, before, event.action, position.observation)
             step = event.step
     return position, step + 1
 

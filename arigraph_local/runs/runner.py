@@ -20,7 +20,7 @@ from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.embedder import Embedder
 from arigraph_local.memory.kuzu_store import KuzuStore
-from arigraph_local.runs.event_log import EventLog, cut_after_last_step, read_events
+from arigraph_local.runs.event_log import FILE, EventLog, cut_after_last_step, read_events
 from arigraph_local.runs.resume import replay
 from arigraph_local.runs.run_folder import RunFolder, RunResult
 from arigraph_local.runs.summary import Summary
@@ -48,92 +48,107 @@ class Equipment:
     steps: int
 
 
+class _Recorder:
+    """Writes each event to the log, adds it up, and tells the listeners."""
+
+    def __init__(self, log: EventLog, past: Sequence[Event], listeners: Sequence[Listener]) -> None:
+        self.summary = Summary().add_all(past)
+        self._log = log
+        self._listeners = listeners
+        for event in past:
+            self._tell(event)
+
+    def write(self, event: Event) -> None:
+        stamped = self._log.write(event)
+        self.summary.add(stamped)
+        self._tell(stamped)
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+
 def run_episode(
     folder: RunFolder, equipment: Equipment, listeners: Sequence[Listener] = ()
 ) -> RunResult:
     """Play the run of a folder to its end, going on from its last finished step if it has any.
 
-    Ctrl-C leaves an `interrupted` event and raises `KeyboardInterrupt`; any failure leaves the
-    finished steps in the log, from which a later call goes on.
+    Listeners are told every event, those of earlier steps first. Ctrl-C leaves an `interrupted`
+    event and raises `KeyboardInterrupt`; any failure leaves the finished steps in the log, from
+    which a later call goes on.
     """
     done = folder.result()
     if done is not None:
         return done
     config = folder.config()
-    prompts = PromptSet(config.prompts)
     with ExitStack() as stack:
-        lock = folder.lock()
-        stack.callback(lock.release)
-        past = _past(folder)
-        memory = stack.enter_context(_fresh_memory(folder, config, equipment, prompts))
-        agent = _agent(config, equipment, memory, prompts)
+        stack.callback(folder.lock().release)
+        past = _past(folder, equipment)
+        memory = stack.enter_context(_fresh_memory(folder, config, equipment))
+        agent = _agent(config, equipment, memory)
         position, step = replay(past, equipment.environment, memory, agent)
         log = stack.enter_context(EventLog(folder.path))
-        summary = Summary()
-
-        def emit(event: Event) -> None:
-            stamped = log.write(event)
-            summary.add(stamped)
-            for listener in listeners:
-                listener(stamped)
-
-        header = _header(config, equipment, position.observation.max_score)
-        if past:
-            _same_equipment(past[0], header)
-            summary.add_all(past)
-            for listener in listeners:
-                listener(past[0])
-        else:
-            emit(header)
+        recorder = _Recorder(log, past, listeners)
+        if not past:
+            recorder.write(_header(config, equipment, position.observation.max_score))
         try:
             play(
                 equipment.environment,
                 agent,
                 memory,
-                emit,
+                recorder.write,
                 steps=equipment.steps,
                 start=position,
                 first_step=step,
             )
         except KeyboardInterrupt:
-            emit(Interrupted(step=summary.step, reason="keyboard"))
+            recorder.write(Interrupted(step=recorder.summary.step, reason="keyboard"))
             raise
-    result = summary.result()
+    result = recorder.summary.result()
     if result is None:
         raise RunError(f"{folder.path}: the run ended without a result")
     folder.write_result(result)
     return result
 
 
-def _past(folder: RunFolder) -> list[Event]:
-    """The finished steps of the log, which is cut to them."""
-    if not (folder.path / "events.jsonl").exists():
+def _past(folder: RunFolder, equipment: Equipment) -> list[Event]:
+    """The finished steps of the log, which is cut to them; none of a run that never began.
+
+    Raises `RunError` if the run was begun with another model, embedder or game.
+    """
+    if not (folder.path / FILE).exists():
         return []
     events = read_events(folder.path)
     if not events:
         return []
-    if not isinstance(events[0], RunStarted):
-        raise RunError(f"{folder.path / 'events.jsonl'}:1: not the start of a run")
+    started = events[0]
+    if not isinstance(started, RunStarted):
+        raise RunError(f"{folder.path / FILE}:1: not the start of a run")
+    for name, old, new in (
+        ("model", started.model, equipment.engine.model_id),
+        ("embedder", started.embedder, equipment.embedder.name),
+        ("game", started.game_digest, equipment.game_digest),
+    ):
+        if old != new:
+            raise RunError(f"cannot resume: the run was begun with {name} {old}, now it is {new}")
     cut_after_last_step(folder.path)
     return read_events(folder.path)
 
 
-def _fresh_memory(
-    folder: RunFolder, config: RunConfig, equipment: Equipment, prompts: PromptSet
-) -> AriGraph:
+def _fresh_memory(folder: RunFolder, config: RunConfig, equipment: Equipment) -> AriGraph:
     """An empty graph in the folder: it is a projection, filled again from the log."""
-    remove_graph(folder.graph)
+    _remove_graph(folder.graph)
     return AriGraph(
         equipment.engine,
         equipment.embedder,
         KuzuStore(folder.graph),
-        prompts=prompts,
+        prompts=PromptSet(config.prompts),
         settings=config.memory,
         reply_seconds=config.engine.reply_seconds,
     )
 
 
-def remove_graph(path: Path) -> None:
+def _remove_graph(path: Path) -> None:
     """Delete a graph database and the files beside it. Raises `RunError` if that fails."""
     for file in sorted(path.parent.glob(f"{path.name}*")):
         try:
@@ -142,14 +157,12 @@ def remove_graph(path: Path) -> None:
             raise RunError(f"{file}: cannot be removed: {error.strerror}") from error
 
 
-def _agent(
-    config: RunConfig, equipment: Equipment, memory: AriGraph, prompts: PromptSet
-) -> Ariadne:
+def _agent(config: RunConfig, equipment: Equipment, memory: AriGraph) -> Ariadne:
     return Ariadne(
         equipment.engine,
         memory,
         equipment.environment.goal,
-        prompts=prompts,
+        prompts=PromptSet(config.prompts),
         settings=config.agent,
         seed=config.seed,
         reply_seconds=config.engine.reply_seconds,
@@ -170,11 +183,3 @@ def _header(config: RunConfig, equipment: Equipment, max_score: int) -> RunStart
         mode=config.engine.mode,
         versions=versions | {"python": platform.python_version()},
     )
-
-
-def _same_equipment(before: Event, now: RunStarted) -> None:
-    """Raises `RunError` if the run was begun with another model, embedder or game."""
-    for field in ("model", "embedder", "game_digest"):
-        old, new = getattr(before, field), getattr(now, field)
-        if old != new:
-            raise RunError(f"cannot resume: the run was begun with {field} {old}, now it is {new}")
