@@ -19,6 +19,6 @@ class AgentSettings(BaseModel):
     history: int = Field(default=5, ge=0, le=1000)
     temperature: float = Field(default=0.2, ge=0.0, le=5.0)
     max_sub_goals: int = Field(default=3, ge=1, le=20)
-    max_entities: int = Field(default=4, ge=1, le=20)
+    max_entities: int = Field(default=3, ge=1, le=20)
     repeat_limit: int = Field(default=2, ge=0)
     max_actions: int = Field(default=40, ge=2, le=1000)
