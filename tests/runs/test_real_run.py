@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from arigraph_local.events import ModelCalled, RunStarted
 from arigraph_local.llm.catalogue import locate, models_folder
 from arigraph_local.llm.grammar import matches
 from arigraph_local.llm.prompts import PromptSet
+from arigraph_local.resources import data_folder
 from arigraph_local.runs.event_log import FILE, read_events
 from arigraph_local.runs.run_folder import RESULT
 
@@ -40,9 +42,29 @@ def played(tmp_path_factory: pytest.TempPathFactory, needs_models: None) -> Path
     return folder
 
 
+SHORT_REPLIES = """
+game = "hunt:easy@1"
+seed = 5
+
+[memory]
+max_triplets = 4
+
+[agent]
+max_sub_goals = 1
+max_entities = 2
+"""
+
+
 def play(folder: Path) -> int:
-    arguments = ["play", "hunt:easy@1", "--steps", str(STEPS), "--seed", "5", "--quiet", "--json"]
-    return run([*arguments, "--out", str(folder)])
+    """Play with a prompt set of our own, the default one without its worked examples."""
+    prompts = folder.parent / "prompts"
+    if not prompts.exists():
+        without_examples = shutil.ignore_patterns("*.examples.toml")
+        shutil.copytree(data_folder("prompts") / "default", prompts, ignore=without_examples)
+    config = folder.with_suffix(".toml")
+    config.write_text(SHORT_REPLIES)
+    arguments = ["--config", config, "--prompts", prompts, "--steps", STEPS, "--out", folder]
+    return run(["play", "--quiet", "--json", *(str(argument) for argument in arguments)])
 
 
 def without_times(folder: Path, *also: str) -> list[dict[str, object]]:
@@ -101,7 +123,7 @@ def test_every_prompt_holds_one_system_turn_and_begins_as_the_model_wants(played
 
 
 def test_replies_obey_the_grammar_of_their_task(played: Path) -> None:
-    grammar = PromptSet().grammar("extract", max_triplets=16)
+    grammar = PromptSet().grammar("extract", max_triplets=4)
     replies = [
         event.reply
         for event in read_events(played)
