@@ -107,7 +107,7 @@ class LivePanel(View):
         facts.add_column()
         for name, value in self._rows():
             facts.add_row(name, Text(value, overflow="ellipsis"))
-        step = self._observed.step if self._observed else 0
+        step = min(self._observed.step, self._steps) if self._observed else 0
         return Panel(Group(facts), title=f"step {step}/{self._steps}", title_align="left")
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -118,7 +118,8 @@ class LivePanel(View):
             rows.append(("sees", " ".join(self._observed.text.split())[:300]))
         rows.append(("score", str(self._acted.score if self._acted else 0)))
         if self._acted:
-            rows.append(("did", f"{self._acted.action}   ({self._acted.rationale})"))
+            why = "by chance: the reply was cut off" if self._acted.fallback else ""
+            rows.append(("did", f"{self._acted.action}   ({why or self._acted.rationale})"))
         if self._plan:
             goals = self._plan.plan.get("sub_goals", [])
             rows.append(("plan", "\n".join(goal["goal"] for goal in goals) or "-"))
