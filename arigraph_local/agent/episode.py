@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arigraph_local.agent.ariadne import Ariadne, Decision
-from arigraph_local.agent.exploring import route_of
+from arigraph_local.agent.exploring import GO_TO, route_of
 from arigraph_local.agent.recording import Emit, emit_decision, emit_update, observed
 from arigraph_local.envs.environment import Environment, Observation
 from arigraph_local.events import Acted, Finished
@@ -92,7 +92,7 @@ def execute(
             break
     if outcome is None:
         return _one_command(environment, before, action)
-    arrived = action.endswith(normalise(now.location or ""))
+    arrived = normalise(now.location or "") == normalise(action.removeprefix(GO_TO))
     note = "" if arrived else f"{action} ended in {now.location}: the way is not as remembered."
     return Outcome(
         tuple(commands),

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from arigraph_local.events import Acted, Event, MemoryUpdated, ModelCalled, Observed, Planned
+from arigraph_local.events import Acted, Event, MemoryUpdated, Observed, Planned
 from arigraph_local.runs.summary import Summary
 
 _TRIPLETS_SHOWN = 8
@@ -70,7 +70,6 @@ class LivePanel(View):
         self._updated: MemoryUpdated | None = None
         self._plan: Planned | None = None
         self._acted: Acted | None = None
-        self._speed = 0.0
         self._live = Live(console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
@@ -96,8 +95,6 @@ class LivePanel(View):
             self._plan = event
         elif isinstance(event, Acted):
             self._acted = event
-        elif isinstance(event, ModelCalled) and event.time and event.time.seconds:
-            self._speed = (event.computed + event.generated) / event.time.seconds
         self._live.update(self.render())
 
     def render(self) -> RenderableType:
@@ -111,7 +108,8 @@ class LivePanel(View):
         return Panel(Group(facts), title=f"step {step}/{self._steps}", title_align="left")
 
     def _rows(self) -> list[tuple[str, str]]:
-        tokens = self._summary.ledger.total.tokens
+        total = self._summary.ledger.total
+        tokens = total.tokens
         rows = []
         if self._observed:
             rows.append(("room", self._observed.location or "?"))
@@ -133,7 +131,7 @@ class LivePanel(View):
             (
                 "tokens",
                 f"{tokens.computed} computed, {tokens.reused} reused, "
-                f"{tokens.generated} generated, {self._speed:.0f}/s",
+                f"{tokens.generated} generated, {total.tokens_per_second:.0f}/s",
             )
         )
         return rows

@@ -61,7 +61,7 @@ def play(
     from arigraph_local.runs.run_folder import RunFolder
 
     given: dict[str, Any] = {
-        "game": game,
+        "game": _absolute(game),
         "model": _absolute(model),
         "embedder": _absolute(embedder),
         "prompts": _absolute(prompts),
@@ -99,6 +99,6 @@ def begin(
 
 def _absolute(name: str | None) -> str | None:
     """Paths are stored absolute, so that a run can be resumed from any folder."""
-    if name is None or not ("/" in name or name.endswith(".gguf")):
+    if name is None or not ("/" in name or name.endswith((".gguf", ".z8"))):
         return name
     return str(Path(name).expanduser().absolute())

@@ -19,6 +19,7 @@ from arigraph_local.memory.extraction import (
     Rejected,
     extraction_request,
     mentioned_names,
+    opening,
     parse_extraction,
 )
 from arigraph_local.memory.outdated import (
@@ -102,6 +103,7 @@ class AriGraph:
         self._prompts = prompts or PromptSet()
         self._settings = settings or MemorySettings()
         self._reply_seconds = reply_seconds
+        self._opening = opening(self._prompts)
         self._index = VectorIndex(embedder)
         self._index.add(store.current())
         self._places: set[str] = set()
@@ -258,6 +260,7 @@ class AriGraph:
             request = extraction_request(
                 self._prompts,
                 self._settings,
+                self._opening,
                 observation,
                 action=action,
                 location=location,

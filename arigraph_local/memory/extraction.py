@@ -59,6 +59,7 @@ class Extraction:
 def extraction_request(
     prompts: PromptSet,
     settings: MemorySettings,
+    turns: tuple[Message, ...],
     observation: str,
     *,
     action: str | None = None,
@@ -66,14 +67,17 @@ def extraction_request(
     names: Sequence[str] = (),
     seconds: float | None = None,
 ) -> Request:
-    """The request for the triplets of one observation. Temperature 0, as in the paper."""
+    """The request for the triplets of one observation, after the turns of `opening`.
+
+    Temperature 0, as in the paper.
+    """
     user = prompts.user(
         "extract", observation=observation, action=action, location=location, names=names
     )
     return Request(
         task="extract",
         conversation=CONVERSATION,
-        messages=(*opening(prompts), Message("user", user)),
+        messages=(*turns, Message("user", user)),
         limits=Limits(settings.max_triplets * _TOKENS_PER_TRIPLET, seconds),
         grammar=prompts.grammar("extract", max_triplets=settings.max_triplets),
         stop_when=repeats_itself,

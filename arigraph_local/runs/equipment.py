@@ -14,6 +14,7 @@ from arigraph_local.llm.chat import FORMATS
 from arigraph_local.llm.loading import load_engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.llm.registry import ModelKind
+from arigraph_local.memory.extraction import opening
 from arigraph_local.memory.loading import load_embedder
 from arigraph_local.runs.runner import Equipment
 
@@ -49,10 +50,12 @@ def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equi
 
 
 def check_names(config: RunConfig) -> None:
-    """Raises `UsageError` for a game, prompt set or chat format that does not exist."""
+    """Raises `UsageError` for a game or chat format that does not exist, or a prompt set that
+    does not or whose extraction turns are faulty.
+    """
     if not config.game.endswith(".z8"):
         parse_game_name(config.game)
-    PromptSet(config.prompts)
+    opening(PromptSet(config.prompts))
     chat_format = config.engine.chat_format
     if chat_format is not None and chat_format not in FORMATS:
         raise unknown_name("chat format", chat_format, FORMATS)

@@ -118,7 +118,9 @@ class RunFolder:
 
 
 def check_new(path: Path) -> None:
-    """Raises `UsageError` if `path` already holds a run."""
+    """Raises `UsageError` if `path` is a file or already holds a run."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path}: is a file, not a folder for a run")
     if (path / event_log.FILE).exists() or (path / CONFIG).exists():
         raise UsageError(
             f"{path}: already holds a run; go on with 'arigraph play --resume {path}' "

@@ -91,14 +91,24 @@ def test_a_file_that_is_no_whole_gguf_is_named(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_game_without_its_json_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_a_damaged_game_is_named_by_its_whole_path(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    game = tmp_path / "alone.z8"
-    game.write_bytes(b"\x08" + bytes(1023))
-    code, error = fails(capsys, "play", game, "--out", tmp_path / "run")
+    (tmp_path / "alone.z8").write_bytes(b"\x08" + bytes(1023))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("arigraph_local.runs.equipment.locate", lambda *_: None)
+    monkeypatch.setattr("arigraph_local.runs.equipment.load_embedder", lambda *_: NoEmbedder())
+    code, error = fails(capsys, "play", "alone.z8", "--out", tmp_path / "run")
     assert code == 1
-    assert "alone" in error
+    assert str(tmp_path / "alone.z8") in error
+    assert not (tmp_path / "run").exists()
+
+
+class NoEmbedder:
+    """Stands where an embedder would begin to load."""
+
+    def start_loading(self) -> None:
+        """Nothing to load."""
 
 
 def test_a_config_fault_names_file_line_and_key(
@@ -120,6 +130,16 @@ def test_a_folder_that_holds_a_run_is_refused_before_anything_is_loaded(
     assert code == 2
     assert "already holds a run" in error
     assert f"--resume {tmp_path}" in error
+
+
+def test_a_file_in_the_place_of_the_run_folder_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "run").write_text("mine")
+    code, error = fails(capsys, "play", "hunt:easy", "--out", tmp_path / "run")
+    assert code == 2
+    assert "is a file" in error
+    assert (tmp_path / "run").read_text() == "mine"
 
 
 def test_resume_takes_no_other_setting(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

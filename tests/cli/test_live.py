@@ -88,5 +88,5 @@ def test_the_panel_shows_room_score_plan_triplets_and_speed_and_takes_no_markup(
         for event in STEP:
             view.show(event)
         shown = out.getvalue() + "".join(segment.text for segment in console.render(view.render()))
-    for part in ("study", "2", "open it", HOSTILE, "key, is on, desk", "50/s", "step 3/15"):
+    for part in ("study", "2", "open it", HOSTILE, "key, is on, desk", "10/s", "step 3/15"):
         assert part in shown

@@ -1,19 +1,25 @@
 """Extraction: what is taken from a reply, whole, cut off, looping, or hostile."""
 
 import json
+import shutil
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arigraph_local.errors import UsageError
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.extraction import (
     extraction_request,
     mentioned_names,
+    opening,
     parse_extraction,
     repeats_itself,
 )
 from arigraph_local.memory.settings import MemorySettings
 from arigraph_local.memory.triplet import Triplet
+from arigraph_local.resources import data_folder
 
 KEY = Triplet("key 1", "is in", "locker")
 
@@ -82,9 +88,23 @@ def test_known_names_are_those_the_observation_mentions_longest_first() -> None:
 
 
 def test_the_request_bounds_the_number_of_triplets() -> None:
-    request = extraction_request(
-        PromptSet(), MemorySettings(max_triplets=3), "A room.", action=None, names=[]
-    )
+    request = extraction_request(PromptSet(), MemorySettings(max_triplets=3), (), "A room.")
     assert request.grammar is not None
     assert "{0,2}" in request.grammar
     assert request.sampling.temperature == 0
+
+
+@pytest.mark.parametrize(
+    ("examples", "expected"),
+    [
+        ("[[example]\n", "not valid TOML"),
+        ('[[example]]\nobservation = "A room."\n', "reply: Field required"),
+        ('[[example]]\nobservation = "A room."\nreply = "[]"\nplace = "x"\n', "place: Extra"),
+    ],
+)
+def test_a_faulty_example_is_named(tmp_path: Path, examples: str, expected: str) -> None:
+    shutil.copytree(data_folder("prompts") / "default", tmp_path / "mine")
+    (tmp_path / "mine" / "extract.examples.toml").write_text(examples)
+    with pytest.raises(UsageError, match=r"extract\.examples\.toml") as caught:
+        opening(PromptSet(str(tmp_path / "mine")))
+    assert expected in str(caught.value)

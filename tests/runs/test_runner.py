@@ -83,6 +83,7 @@ def test_the_scripted_agent_wins_over_a_graph_routed_detour(
         if isinstance(event, Acted) and event.action == "go to hall"
     )
     assert walk.commands == ("go east", "go east")
+    assert walk.note == ""
 
 
 def test_the_log_holds_retirements_and_retrieval(played: tuple[RunFolder, RunResult]) -> None:
