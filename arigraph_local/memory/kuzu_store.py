@@ -6,7 +6,7 @@ import ctypes
 import warnings
 import weakref
 from collections import ChainMap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,8 +14,8 @@ from typing import Any
 from arigraph_local.errors import ArigraphError, RunError
 from arigraph_local.memory.kuzu_schema import ensure_schema, load_mirror
 from arigraph_local.memory.mirror import GraphMirror, StepPlan
-from arigraph_local.memory.store import Episode, Fact, Interval, StepChange, StepOutcome
-from arigraph_local.memory.triplet import Triplet
+from arigraph_local.memory.mirrored import MirroredStore
+from arigraph_local.memory.store import StepChange, StepOutcome
 
 _BUFFER_POOL_BYTES = 64 << 20
 _MAX_DATABASE_BYTES = 1 << 30
@@ -49,7 +49,7 @@ _STATEMENTS = {
 _open_files: set[Path] = set()
 
 
-class KuzuStore:
+class KuzuStore(MirroredStore):
     """A `Store` in the file `path`, or in memory when it is None.
 
     Reads are answered by a mirror in Python that is rebuilt when the file is opened. The file is
@@ -70,6 +70,11 @@ class KuzuStore:
         except BaseException:
             self._release()
             raise
+
+    @property
+    def path(self) -> Path | None:
+        """The database file; None in memory."""
+        return self._path
 
     def apply(self, change: StepChange) -> StepOutcome:
         """Write one step, all of it or nothing; see `Store.apply`.
@@ -95,34 +100,6 @@ class KuzuStore:
         if self._path is None:
             self._in_memory.append(plan)
         return outcome
-
-    def current(self) -> list[Fact]:
-        """Facts true now, by id."""
-        return [self._mirror.facts[fact_id] for fact_id in sorted(self._mirror.current_ids)]
-
-    def incident(self, entities: Iterable[str]) -> list[Fact]:
-        """Current facts whose subject or object is one of `entities`, by id."""
-        return self._mirror.incident(entities)
-
-    def find(self, triplet: Triplet) -> Fact | None:
-        """The fact with this triplet, current or retired."""
-        fact_id = self._mirror.fact_ids.get(triplet)
-        return None if fact_id is None else self._mirror.facts[fact_id]
-
-    def episodes(self) -> list[Episode]:
-        """All episodes, by step."""
-        return list(self._mirror.episodes.values())
-
-    def history(self, fact_id: int) -> tuple[Interval, ...]:
-        """The intervals of a fact, oldest first. Raises `ArigraphError` for an unknown id."""
-        intervals = self._mirror.intervals.get(fact_id)
-        if intervals is None:
-            raise ArigraphError(f"{self._where} has no fact {fact_id}")
-        return tuple(intervals)
-
-    def as_of(self, step: int) -> list[Fact]:
-        """Facts that were current just after `step`, by id."""
-        return self._mirror.as_of(step)
 
     def close(self) -> None:
         """Release the file. Closing twice is harmless; reads still answer from the mirror."""

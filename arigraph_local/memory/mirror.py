@@ -6,7 +6,8 @@ a step against it without changing it, so that the database can be written first
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from arigraph_local.errors import ArigraphError
@@ -41,13 +42,16 @@ class StepPlan:
     relearned: tuple[Fact, ...]
     retired: tuple[PlannedRetirement, ...]
     mentions: tuple[int, ...]
+    wordings: dict[int, Triplet]
 
 
 @dataclass
 class GraphMirror:
     """Entities, facts with their intervals, and episodes, indexed for reading.
 
-    Ids are dense and start at 1. `current_ids` and `incident_ids` hold current facts only.
+    Ids are dense and start at 1. `current_ids` and `incident_ids` hold current facts only;
+    `entity_facts` all facts of an entity; `mention_steps` the steps that mention a fact;
+    `wordings` by step and fact id what was extracted where it differs from the fact.
     """
 
     entity_ids: dict[str, int] = field(default_factory=dict)
@@ -57,6 +61,9 @@ class GraphMirror:
     episodes: dict[int, Episode] = field(default_factory=dict)
     current_ids: set[int] = field(default_factory=set)
     incident_ids: dict[str, set[int]] = field(default_factory=dict)
+    entity_facts: dict[str, list[int]] = field(default_factory=dict)
+    mention_steps: dict[int, list[int]] = field(default_factory=dict)
+    wordings: dict[int, dict[int, Triplet]] = field(default_factory=dict)
     last_step: int | None = None
 
     def plan(self, change: StepChange) -> StepPlan:
@@ -67,6 +74,11 @@ class GraphMirror:
             )
         learned = list(dict.fromkeys(change.learned))
         ids = self._ids_of(learned)
+        for triplet in change.wordings:
+            if triplet not in ids:
+                raise ArigraphError(
+                    f"step {change.step} words ({triplet}) otherwise, but does not learn it"
+                )
         retired = self._plan_retirements(change, ids)
         gone = {retirement.fact_id for retirement in retired}
         known = [self.facts[ids[triplet]] for triplet in learned if triplet in self.fact_ids]
@@ -78,6 +90,7 @@ class GraphMirror:
             relearned=tuple(f for f in known if f.id not in self.current_ids or f.id in gone),
             retired=retired,
             mentions=tuple(ids[triplet] for triplet in learned),
+            wordings={ids[triplet]: wording for triplet, wording in change.wordings.items()},
         )
 
     def commit(self, plan: StepPlan) -> StepOutcome:
@@ -92,7 +105,7 @@ class GraphMirror:
         for fact in added:
             self.add_interval(fact.id, Interval(plan.step))
         episode = Episode(plan.step, plan.text, frozenset(plan.mentions))
-        self.add_episode(episode)
+        self.add_episode(episode, plan.wordings)
         retired = tuple(self.facts[retirement.fact_id] for retirement in plan.retired)
         return StepOutcome(added=tuple(added), retired=retired, episode=episode)
 
@@ -101,6 +114,9 @@ class GraphMirror:
         self.facts[fact.id] = fact
         self.fact_ids[fact.triplet] = fact.id
         self.intervals[fact.id] = []
+        self.mention_steps[fact.id] = []
+        for name in dict.fromkeys(fact.triplet.entities):
+            self.entity_facts.setdefault(name, []).append(fact.id)
 
     def add_interval(self, fact_id: int, interval: Interval) -> None:
         """Append an interval to a registered fact; an open one makes it current."""
@@ -110,10 +126,14 @@ class GraphMirror:
             for name in self.facts[fact_id].triplet.entities:
                 self.incident_ids.setdefault(name, set()).add(fact_id)
 
-    def add_episode(self, episode: Episode) -> None:
+    def add_episode(self, episode: Episode, wordings: dict[int, Triplet] | None = None) -> None:
         """Append an episode."""
         self.episodes[episode.step] = episode
         self.last_step = episode.step
+        for fact_id in episode.fact_ids:
+            self.mention_steps[fact_id].append(episode.step)
+        if wordings:
+            self.wordings[episode.step] = wordings
 
     def incident(self, entities: Iterable[str]) -> list[Fact]:
         """Current facts that touch one of `entities`, by id."""
@@ -132,6 +152,26 @@ class GraphMirror:
                 for interval in self.intervals[fact_id]
             )
         ]
+
+    def changes(self) -> Iterator[StepChange]:
+        """The steps as they were applied; see `Store.changes`."""
+        retired: dict[int, list[Retirement]] = defaultdict(list)
+        for fact_id, intervals in sorted(self.intervals.items()):
+            for interval in intervals:
+                if interval.end is not None and interval.replaced_by is not None:
+                    replacement = self.facts[interval.replaced_by].triplet
+                    retired[interval.end].append(
+                        Retirement(fact_id, replacement, interval.reason or "")
+                    )
+        for step, episode in self.episodes.items():
+            wordings = self.wordings.get(step, {})
+            yield StepChange(
+                step,
+                episode.text,
+                [self.facts[fact_id].triplet for fact_id in sorted(episode.fact_ids)],
+                retired[step],
+                {self.facts[fact_id].triplet: wordings[fact_id] for fact_id in sorted(wordings)},
+            )
 
     def _ids_of(self, learned: list[Triplet]) -> dict[Triplet, int]:
         ids: dict[Triplet, int] = {}

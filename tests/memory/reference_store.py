@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from arigraph_local.errors import ArigraphError
 from arigraph_local.memory.store import Episode, Fact, Interval, StepChange, StepOutcome
@@ -17,6 +18,12 @@ class ReferenceStore:
     triplets: list[Triplet] = field(default_factory=list)
     intervals: list[list[Interval]] = field(default_factory=list)
     log: list[Episode] = field(default_factory=list)
+    applied: list[StepChange] = field(default_factory=list)
+    path: Path | None = None
+
+    @property
+    def last_step(self) -> int | None:
+        return self.log[-1].step if self.log else None
 
     def apply(self, change: StepChange) -> StepOutcome:
         if self.log and change.step <= self.log[-1].step:
@@ -31,6 +38,8 @@ class ReferenceStore:
             if self.triplets[retirement.fact_id - 1] == retirement.replacement:
                 raise ArigraphError("own replacement")
             gone.append(retirement.fact_id)
+        if not set(change.wordings) <= set(change.learned):
+            raise ArigraphError("wording")
         for triplet in change.learned:
             if triplet not in self.triplets:
                 self.triplets.append(triplet)
@@ -48,6 +57,15 @@ class ReferenceStore:
                 self.intervals[fact_id - 1].append(Interval(change.step))
                 added.add(fact_id)
         self.log.append(Episode(change.step, change.text, frozenset(mentioned)))
+        self.applied.append(
+            StepChange(
+                change.step,
+                change.text,
+                [self.triplets[fact_id - 1] for fact_id in sorted(mentioned)],
+                sorted(change.retired, key=lambda retirement: retirement.fact_id),
+                dict(change.wordings),
+            )
+        )
         return StepOutcome(
             tuple(self._fact(fact_id) for fact_id in sorted(added)),
             tuple(self._fact(fact_id) for fact_id in gone),
@@ -56,6 +74,42 @@ class ReferenceStore:
 
     def current(self) -> list[Fact]:
         return self._held(lambda interval: interval.end is None)
+
+    def current_count(self) -> int:
+        return len(self.current())
+
+    def fact(self, fact_id: int) -> Fact:
+        if not 1 <= fact_id <= len(self.triplets):
+            raise ArigraphError("no fact")
+        return self._fact(fact_id)
+
+    def is_current(self, fact_id: int) -> bool:
+        return fact_id in [fact.id for fact in self.current()]
+
+    def knows(self, entity: str) -> bool:
+        return bool(self.incident([entity]))
+
+    def entities(self) -> list[str]:
+        return list(dict.fromkeys(name for triplet in self.triplets for name in triplet.entities))
+
+    def facts_of(self, entity: str) -> list[Fact]:
+        return [
+            self._fact(number + 1)
+            for number, triplet in enumerate(self.triplets)
+            if entity in triplet.entities
+        ]
+
+    def episode(self, step: int) -> Episode:
+        for episode in self.log:
+            if episode.step == step:
+                return episode
+        raise ArigraphError("no episode")
+
+    def mentions(self, fact_id: int) -> Sequence[int]:
+        return [episode.step for episode in self.log if fact_id in episode.fact_ids]
+
+    def changes(self) -> Iterator[StepChange]:
+        return iter(self.applied)
 
     def incident(self, entities: Iterable[str]) -> list[Fact]:
         wanted = set(entities)
@@ -68,6 +122,7 @@ class ReferenceStore:
         return list(self.log)
 
     def history(self, fact_id: int) -> tuple[Interval, ...]:
+        self.fact(fact_id)
         return tuple(self.intervals[fact_id - 1])
 
     def as_of(self, step: int) -> list[Fact]:
