@@ -13,34 +13,49 @@ if TYPE_CHECKING:
     from arigraph_local.llm.loading import load_engine
     from arigraph_local.llm.scripted import ScriptedEngine
     from arigraph_local.memory.arigraph import AriGraph
+    from arigraph_local.memory.graph_view import GraphView
     from arigraph_local.memory.kuzu_store import KuzuStore
+    from arigraph_local.memory.ladybug_store import LadybugStore
     from arigraph_local.memory.loading import load_embedder
+    from arigraph_local.memory.rebuilding import rebuild
     from arigraph_local.memory.semantic_search import Query
     from arigraph_local.memory.settings import MemorySettings
+    from arigraph_local.memory.spatial import Passage
+    from arigraph_local.memory.stores import open_store
     from arigraph_local.memory.triplet import Triplet
 
 _HOMES = {
     "AriGraph": "memory.arigraph",
+    "GraphView": "memory.graph_view",
     "KuzuStore": "memory.kuzu_store",
+    "LadybugStore": "memory.ladybug_store",
     "LlamaEngine": "llm.llama",
     "MemorySettings": "memory.settings",
+    "Passage": "memory.spatial",
     "Query": "memory.semantic_search",
     "ScriptedEngine": "llm.scripted",
     "Triplet": "memory.triplet",
     "load_embedder": "memory.loading",
     "load_engine": "llm.loading",
+    "open_store": "memory.stores",
+    "rebuild": "memory.rebuilding",
 }
 
 __all__ = [
     "AriGraph",
+    "GraphView",
     "KuzuStore",
+    "LadybugStore",
     "LlamaEngine",
     "MemorySettings",
+    "Passage",
     "Query",
     "ScriptedEngine",
     "Triplet",
     "load_embedder",
     "load_engine",
+    "open_store",
+    "rebuild",
 ]
 
 

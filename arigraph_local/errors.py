@@ -38,6 +38,10 @@ class RunError(ArigraphError):
     """A run folder cannot be written, read or resumed."""
 
 
+class GraphError(RunError):
+    """A graph's files are damaged, of another format, or no graph: it must be rebuilt."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """A `UsageError` for a name that does not exist, with the nearest known names."""
     names = sorted(known)

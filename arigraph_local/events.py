@@ -97,8 +97,23 @@ class RejectedRecord(BaseModel):
     reason: str
 
 
+class MergedRecord(BaseModel):
+    """A new name taken for a known entity from this step on, and how alike the two are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    alias: str
+    name: str
+    similarity: float
+    ratio: float
+
+
 class MemoryUpdated(_Event):
-    """What one observation did to the graph. `text` and `learned` with `retired` rebuild it."""
+    """What one observation did to the graph.
+
+    `text`, `learned`, `retired` and `wordings` rebuild it. `wordings` pairs a learned triplet
+    with what was extracted, where merging entities changed it.
+    """
 
     kind: Literal["memory_updated"] = "memory_updated"
     text: str
@@ -108,6 +123,8 @@ class MemoryUpdated(_Event):
     rejected: tuple[RejectedRecord, ...]
     guarded: dict[str, int]
     facts: int
+    merged: tuple[MergedRecord, ...] = ()
+    wordings: tuple[tuple[TripletRecord, TripletRecord], ...] = ()
 
 
 class FoundFactRecord(FactRecord):

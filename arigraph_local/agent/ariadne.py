@@ -9,13 +9,14 @@ from arigraph_local.agent.acting import Choice, parse_choice
 from arigraph_local.agent.exploring import destinations, frontiers, offered_actions
 from arigraph_local.agent.loop_guard import LoopGuard
 from arigraph_local.agent.plan import Plan, parse_plan
-from arigraph_local.agent.settings import AgentSettings
+from arigraph_local.agent.settings import AgentSettings, QueryKind
 from arigraph_local.agent.working_memory import PastStep, WorkingMemory, fit
 from arigraph_local.envs.environment import Observation
 from arigraph_local.errors import ContextOverflowError
 from arigraph_local.llm.engine import Completion, Engine, Limits, Message, Request, Sampling
 from arigraph_local.llm.prompts import PromptSet
-from arigraph_local.memory.arigraph import AriGraph, ModelCall, Retrieval
+from arigraph_local.memory.arigraph import AriGraph, Retrieval
+from arigraph_local.memory.observing import ModelCall
 from arigraph_local.memory.semantic_search import Query
 from arigraph_local.memory.spatial import SpatialMap
 from arigraph_local.memory.triplet import normalise
@@ -113,15 +114,20 @@ class Ariadne:
         self._loop_guard.note(before, action, after)
 
     def _queries(self, observation: Observation) -> tuple[Query, ...]:
-        """Goal, observation, the next sub-goal and the plan's entities, each with its depth."""
-        texts = (self._goal, observation.text, *(goal.goal for goal in self.plan.sub_goals[:1]))
-        queries = [Query(text, self._memory.settings.depth) for text in texts]
-        queries += [
+        """What the settings ask to search for, each text with its depth, repeats left out."""
+        depth = self._memory.settings.depth
+        entities = [
             Query(normalise(entity.name), entity.relevance)
             for entity in self.plan.entities
             if normalise(entity.name)
         ]
-        return tuple(dict.fromkeys(queries))
+        kinds: dict[QueryKind, list[Query]] = {
+            "goal": [Query(self._goal, depth)],
+            "observation": [Query(observation.text, depth)],
+            "plan": [Query(goal.goal, depth) for goal in self.plan.sub_goals[:1]],
+            "entities": entities,
+        }
+        return tuple(dict.fromkeys(q for kind in self._settings.queries for q in kinds[kind]))
 
     def _shown_steps(self, step: int) -> set[int]:
         return {step, *(past.step for past in self.history)}

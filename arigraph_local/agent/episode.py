@@ -9,7 +9,8 @@ from arigraph_local.agent.exploring import GO_TO, route_of
 from arigraph_local.agent.recording import Emit, emit_decision, emit_update, observed
 from arigraph_local.envs.environment import Environment, Observation
 from arigraph_local.events import Acted, Finished
-from arigraph_local.memory.arigraph import AriGraph, Passage
+from arigraph_local.memory.arigraph import AriGraph
+from arigraph_local.memory.spatial import Passage
 from arigraph_local.memory.triplet import normalise
 
 
@@ -55,7 +56,7 @@ def play(
             location=observation.location,
             passage=position.passage,
         )
-        emit_update(emit, update, len(memory.store.current()))
+        emit_update(emit, update, memory.store.current_count())
         decision = agent.decide(observation, step, position.note)
         emit_decision(emit, step, decision)
         outcome = execute(environment, memory, observation, decision.choice.action)

@@ -14,6 +14,7 @@ from arigraph_local.events import (
     FoundEpisodeRecord,
     FoundFactRecord,
     MemoryUpdated,
+    MergedRecord,
     ModelCalled,
     Observed,
     Planned,
@@ -22,7 +23,8 @@ from arigraph_local.events import (
     Retrieved,
     TripletRecord,
 )
-from arigraph_local.memory.arigraph import MemoryUpdate, ModelCall
+from arigraph_local.memory.arigraph import MemoryUpdate
+from arigraph_local.memory.observing import ModelCall
 from arigraph_local.memory.triplet import Triplet
 
 Emit = Callable[[Event], None]
@@ -88,6 +90,18 @@ def emit_update(emit: Emit, update: MemoryUpdate, facts: int) -> None:
                 RejectedRecord(text=item.text, reason=item.reason) for item in update.rejected
             ),
             guarded=update.guarded,
+            merged=tuple(
+                MergedRecord(
+                    alias=item.alias,
+                    name=item.name,
+                    similarity=round(item.similarity, 6),
+                    ratio=round(item.ratio, 6),
+                )
+                for item in update.merged
+            ),
+            wordings=tuple(
+                (_record(triplet), _record(worded)) for triplet, worded in update.wordings.items()
+            ),
             facts=facts,
         )
     )

@@ -46,11 +46,15 @@ def play_session(
 def _run(folder: RunFolder, gear: Equipment, view: View) -> RunResult:
     try:
         with view:
-            return run_episode(folder, gear, [view.show])
+            return run_episode(folder, gear, [view.show], _warn)
     except KeyboardInterrupt:
         message = f"interrupted; go on with: arigraph play --resume {folder.path}"
         print(message, file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)
 
 
 def _say(console: Console, quiet: bool) -> Say:

@@ -27,10 +27,17 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen. Temperature 0 is greedy."""
+    """How the next token is chosen. Temperature 0 is greedy.
+
+    `top_p` keeps the likeliest tokens that together reach that probability; `min_p` keeps those
+    of at least that share of the likeliest one's probability. Both look at the model's own
+    distribution, before the grammar refuses anything.
+    """
 
     temperature: float = 0.0
     seed: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ class Request:
     every leading turn that equals what it last computed under that name.
     `grammar` is GBNF with a `root` rule; without one the reply is free text.
     `stop_when` sees the text generated so far after each token and ends the reply when true.
+    `reasoning_tokens` bounds a free part, `<think>…</think>`, that precedes the reply and is no
+    part of its text; 0: none.
     """
 
     task: str
@@ -70,6 +79,7 @@ class Request:
     grammar: str | None = None
     sampling: Sampling = field(default_factory=Sampling)
     stop_when: Callable[[str], bool] | None = None
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,10 @@ class TokenCounts:
 
 @dataclass(frozen=True)
 class Completion:
-    """A reply: its text, the prompt exactly as sent, its cost and why it ended."""
+    """A reply: its text, the prompt exactly as sent, its cost and why it ended.
+
+    `reasoning` is the free part before it; `cached` tells a reply that a response cache gave.
+    """
 
     text: str
     prompt: str
@@ -98,6 +111,8 @@ class Completion:
     seconds: float
     stop: StopReason
     chunks: Chunks = ()
+    reasoning: str = ""
+    cached: bool = False
 
     def as_message(self) -> Message:
         """The reply as the assistant turn that a following request continues from."""

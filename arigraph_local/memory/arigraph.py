@@ -5,53 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
-from arigraph_local.errors import ArigraphError, ContextOverflowError
-from arigraph_local.llm.engine import Completion, Engine, Request
+from arigraph_local.errors import ArigraphError
+from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.embedder import Embedder
+from arigraph_local.memory.entity_merging import EntityMerging, Merged, Merging
 from arigraph_local.memory.episodic_search import FoundEpisode, episodic_search
-from arigraph_local.memory.extraction import (
-    Extraction,
-    Rejected,
-    extraction_request,
-    mentioned_names,
-    opening,
-    parse_extraction,
-)
-from arigraph_local.memory.outdated import (
-    Candidates,
-    Pair,
-    find_candidates,
-    outdated_request,
-    parse_pairs,
-)
+from arigraph_local.memory.extraction import Rejected
+from arigraph_local.memory.graph_view import GraphView
+from arigraph_local.memory.mentioning import mentioned_names
+from arigraph_local.memory.observing import ModelCall, Observer
+from arigraph_local.memory.outdated import Candidates, Pair, find_candidates
+from arigraph_local.memory.ranking import make_ranking
 from arigraph_local.memory.semantic_search import FoundFact, Query, semantic_search
 from arigraph_local.memory.settings import MemorySettings
-from arigraph_local.memory.spatial import SpatialMap, direction_triplets
+from arigraph_local.memory.spatial import Passage, SpatialFacts, SpatialMap
 from arigraph_local.memory.store import Fact, Retirement, StepChange, Store
+from arigraph_local.memory.text_vectors import TextVectors
 from arigraph_local.memory.triplet import Triplet, normalise
-from arigraph_local.memory.vector_index import VectorIndex
-
-
-@dataclass(frozen=True)
-class Passage:
-    """A move just made: leaving `origin` towards `direction` led to `destination`."""
-
-    origin: str
-    direction: str
-    destination: str
-
-
-@dataclass(frozen=True)
-class ModelCall:
-    """A request to the model and its completion, for the record."""
-
-    task: str
-    completion: Completion
 
 
 @dataclass(frozen=True)
@@ -59,7 +35,8 @@ class MemoryUpdate:
     """What one observation did to the graph.
 
     `learned` is every triplet of the observation, `added` the facts among them that were not
-    current before, `guarded` how many retirements each guard withheld.
+    current before, `guarded` how many retirements each guard withheld. `merged` are names taken
+    for known entities from now on; `wordings` what was extracted where merging changed it.
     """
 
     step: int
@@ -71,6 +48,8 @@ class MemoryUpdate:
     guarded: dict[str, int]
     calls: tuple[ModelCall, ...]
     dropped: dict[str, int]
+    merged: tuple[Merged, ...]
+    wordings: dict[Triplet, Triplet]
 
 
 @dataclass(frozen=True)
@@ -81,10 +60,10 @@ class Retrieval:
     episodes: tuple[FoundEpisode, ...]
 
 
-class AriGraph:
+class AriGraph(GraphView):
     """The memory of one agent, over any engine, embedder and store.
 
-    A context manager: leaving it closes the store (not the engine).
+    A context manager: leaving it closes the store and the vectors (not the engine).
     """
 
     def __init__(
@@ -96,23 +75,29 @@ class AriGraph:
         prompts: PromptSet | None = None,
         settings: MemorySettings | None = None,
         reply_seconds: float | None = None,
+        vectors: Path | None = None,
     ) -> None:
-        self._engine = engine
-        self._embedder = embedder
-        self._store = store
-        self._prompts = prompts or PromptSet()
+        """`vectors` is the file that keeps embeddings; if None, `NAME.vectors` beside the graph
+        `NAME.…`, or memory alone for a graph in memory. A store that already holds a graph is
+        taken up where it ends.
+        """
+        super().__init__(store)
         self._settings = settings or MemorySettings()
-        self._reply_seconds = reply_seconds
-        self._opening = opening(self._prompts)
-        self._index = VectorIndex(embedder)
-        self._index.add(store.current())
+        self._observer = Observer(engine, prompts or PromptSet(), self._settings, reply_seconds)
+        if vectors is None and store.path is not None:
+            vectors = store.path.with_suffix(".vectors")
+        self._vectors = TextVectors(embedder, similarity=self._settings.similarity, file=vectors)
+        threshold = self._settings.threshold
+        self._threshold = embedder.threshold if threshold is None else threshold
+        self._ranking = make_ranking(self._settings.ranking, self._vectors)
         self._places: set[str] = set()
-        self._empty_in_a_row = 0
-
-    @property
-    def store(self) -> Store:
-        """The graph itself: facts, episodes, their history."""
-        return self._store
+        try:
+            self._ranking.add(store.current())
+            self._spatial = SpatialFacts(store)
+            self._merging = self._merging_of(store) if self._settings.merge_entities else None
+        except BaseException:
+            self._vectors.close()
+            raise
 
     @property
     def settings(self) -> MemorySettings:
@@ -137,39 +122,32 @@ class AriGraph:
 
         `step` defaults to one after the last episode. `location` and `passage` are the scaffold
         of the paper's appendix B: where the player stands and the move that led there, from
-        which the two direction triplets are added.
+        which the two direction triplets are added. A blank observation is remembered as an
+        episode without being put to the model.
 
         Raises `ContextOverflowError` if the observation alone does not fit in the context, and
         `ArigraphError` after `max_empty_extractions` observations in a row without a triplet.
         """
-        if step is None:
-            episodes = self._store.episodes()
-            step = episodes[-1].step + 1 if episodes else 1
+        step = self._next_step() if step is None else step
         self.visited(location, passage)
-        request, extracted, dropped = self._extract(observation, action, location)
-        extraction = parse_extraction(extracted.text)
-        self._count_empty(extraction, extracted)
-        learned = self._with_directions(extraction.triplets, passage)
-        candidates = self._candidates(learned)
-        calls = [ModelCall("extract", extracted)]
-        pairs: list[Pair] = []
-        if candidates.pairs and self._settings.detect_outdated:
-            answer, left_out = self._ask_outdated(candidates, request, extracted)
-            dropped |= left_out
-            if answer is not None:
-                calls.append(ModelCall("outdated", answer))
-                pairs = parse_pairs(answer.text, candidates)
-        added = self.write(step, observation, learned, pairs)
+        names = mentioned_names(observation, self._store.knows, self._settings.max_known_names)
+        reading = self._observer.extract(observation, action, location, names)
+        merging = self._merged(reading.extraction.triplets, passage)
+        candidates = self._candidates(merging.triplets)
+        reading = self._observer.ask_outdated(reading, candidates)
+        added = self.write(step, observation, merging.triplets, reading.pairs, merging.wordings)
         return MemoryUpdate(
             step=step,
             text=observation,
-            learned=learned,
+            learned=merging.triplets,
             added=added,
-            retired=tuple(pairs),
-            rejected=extraction.rejected,
+            retired=reading.pairs,
+            rejected=(*reading.extraction.rejected, *merging.rejected),
             guarded=candidates.guarded,
-            calls=tuple(calls),
-            dropped=dropped,
+            calls=reading.calls,
+            dropped=reading.dropped,
+            merged=merging.merged,
+            wordings=merging.wordings,
         )
 
     def search(
@@ -183,40 +161,53 @@ class AriGraph:
     ) -> Retrieval:
         """Algorithm 1: semantic search for each query, then the k best episodes (Eq. 1).
 
-        A plain string is searched to depth `d`; a `Query` brings its own depth. Episodes of
-        `exclude_steps` are not returned. Defaults come from the settings.
+        A plain string is searched to depth `d`; a `Query` brings its own depth; a blank one finds
+        nothing. Episodes of `exclude_steps` are not returned. Defaults come from the settings.
         """
         settings = self._settings
         depth = settings.depth if d is None else d
+        asked = (query if isinstance(query, Query) else Query(query, depth) for query in queries)
         facts = semantic_search(
-            [query if isinstance(query, Query) else Query(query, depth) for query in queries],
-            self._index,
-            self._embedder,
-            {fact.id: fact for fact in self._store.current()},
+            [query for query in asked if query.text.strip()],
+            self._ranking,
+            self._store.fact,
             width=settings.width if w is None else w,
             threshold=self._threshold,
         )
         episodes = episodic_search(
             [found.fact.id for found in facts],
-            self._store.episodes(),
+            self._store,
             k=settings.episodes if k is None else k,
             exclude_steps=exclude_steps,
         )
         return Retrieval(tuple(facts), tuple(episodes))
 
     def write(
-        self, step: int, text: str, learned: Sequence[Triplet], pairs: Sequence[Pair]
+        self,
+        step: int,
+        text: str,
+        learned: Sequence[Triplet],
+        pairs: Sequence[Pair] = (),
+        wordings: Mapping[Triplet, Triplet] | None = None,
     ) -> tuple[Fact, ...]:
-        """Write one step that is already decided, as when a run is rebuilt from its log."""
-        outcome = self._store.apply(
-            StepChange(
-                step,
-                text,
-                learned,
-                [Retirement(pair.fact.id, pair.replacement, pair.reason) for pair in pairs],
-            )
-        )
-        self._index.add(outcome.added)
+        """Write one step that is already decided, as when a run is rebuilt from its log.
+
+        Triplets are written as they are; `make_triplet` makes normalised ones. Raises
+        `ArigraphError` for one with an empty part or that links an entity to itself, and what the
+        embedder and the store raise; then nothing of the step is written.
+        """
+        _require_whole(step, learned)
+        # Embedded first: what cannot be embedded must not get into the graph either.
+        self._vectors.of([str(triplet) for triplet in learned if not self._is_current(triplet)])
+        retired = [Retirement(pair.fact.id, pair.replacement, pair.reason) for pair in pairs]
+        outcome = self._store.apply(StepChange(step, text, learned, retired, wordings or {}))
+        gone = [fact for fact in outcome.retired if not self._store.is_current(fact.id)]
+        self._ranking.retire(gone)
+        self._ranking.add(outcome.added)
+        self._spatial.retire(outcome.retired)
+        self._spatial.learn(outcome.added)
+        if self._merging is not None:
+            self._merging.note(learned, wordings or {})
         return outcome.added
 
     def visited(self, location: str | None, passage: Passage | None = None) -> None:
@@ -226,11 +217,14 @@ class AriGraph:
 
     def map(self) -> SpatialMap:
         """Passages, exits and routes between the visited locations, from the current facts."""
-        return SpatialMap.from_facts(self._store.current(), self._places)
+        return self._spatial.map(self._places)
 
     def close(self) -> None:
-        """Close the store."""
-        self._store.close()
+        """Close the vectors and the store. Closing twice is harmless."""
+        try:
+            self._vectors.close()
+        finally:
+            self._store.close()
 
     def __enter__(self) -> AriGraph:
         return self
@@ -243,47 +237,21 @@ class AriGraph:
     ) -> None:
         self.close()
 
-    @property
-    def _threshold(self) -> float:
-        if self._settings.threshold is None:
-            return self._embedder.threshold
-        return self._settings.threshold
+    def _next_step(self) -> int:
+        last = self._store.last_step
+        return 1 if last is None else last + 1
 
-    def _extract(
-        self, observation: str, action: str | None, location: str | None
-    ) -> tuple[Request, Completion, dict[str, int]]:
-        """Ask for triplets; if the prompt is too long, leave out the known names."""
-        known = {name for fact in self._store.current() for name in fact.triplet.entities}
-        names = mentioned_names(observation, sorted(known), self._settings.max_known_names)
-        dropped: dict[str, int] = {}
-        while True:
-            request = extraction_request(
-                self._prompts,
-                self._settings,
-                self._opening,
-                observation,
-                action=action,
-                location=location,
-                names=names,
-                seconds=self._reply_seconds,
-            )
-            try:
-                return request, self._engine.generate([request])[0], dropped
-            except ContextOverflowError:
-                if not names:
-                    raise
-                dropped = {"names": len(names)}
-                names = []
+    def _merging_of(self, store: Store) -> EntityMerging:
+        return EntityMerging(
+            self._vectors, self._settings, names=store.entities(), changes=store.changes()
+        )
 
-    def _ask_outdated(
-        self, candidates: Candidates, request: Request, extracted: Completion
-    ) -> tuple[Completion | None, dict[str, int]]:
-        """Ask which facts are outdated; a question that does not fit retires nothing."""
-        question = outdated_request(self._prompts, candidates, request, extracted)
-        try:
-            return self._engine.generate([question])[0], {}
-        except ContextOverflowError:
-            return None, {"outdated candidates": len(candidates.facts)}
+    def _merged(self, triplets: tuple[Triplet, ...], passage: Passage | None) -> Merging:
+        """What is learned: the extracted triplets, merged, and the two of a move."""
+        merging = Merging(triplets)
+        if self._merging is not None:
+            merging = self._merging.merge(triplets, self._places)
+        return merging.also(() if passage is None else passage.triplets())
 
     def _candidates(self, learned: Sequence[Triplet]) -> Candidates:
         entities = {name for triplet in learned for name in triplet.entities}
@@ -297,21 +265,12 @@ class AriGraph:
 
     def _is_current(self, triplet: Triplet) -> bool:
         fact = self._store.find(triplet)
-        return fact is not None and any(i.end is None for i in self._store.history(fact.id))
+        return fact is not None and self._store.is_current(fact.id)
 
-    def _with_directions(
-        self, triplets: Sequence[Triplet], passage: Passage | None
-    ) -> tuple[Triplet, ...]:
-        if passage is None:
-            return tuple(triplets)
-        directions = direction_triplets(passage.origin, passage.direction, passage.destination)
-        return tuple(dict.fromkeys((*triplets, *directions)))
 
-    def _count_empty(self, extraction: Extraction, extracted: Completion) -> None:
-        self._empty_in_a_row = 0 if extraction.triplets else self._empty_in_a_row + 1
-        limit = self._settings.max_empty_extractions
-        if limit and self._empty_in_a_row >= limit:
+def _require_whole(step: int, learned: Sequence[Triplet]) -> None:
+    for triplet in learned:
+        if not triplet.is_whole:
             raise ArigraphError(
-                f"the model extracted no triplet from {limit} observations in a row; "
-                f"its last reply: {extracted.text[:200]!r}"
+                f"step {step}: the triplet ({triplet}) has an empty part or is a self-loop"
             )

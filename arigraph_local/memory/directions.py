@@ -7,7 +7,6 @@ taken for a passage or an exit.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from arigraph_local.memory.triplet import Triplet, normalise
@@ -73,20 +72,26 @@ _QUALITIES = _words(
 _LEADS = _words("leads lead leading goes go connects connected connect opens continues")
 _DESCRIPTION = _WAYS | _LEADS | _OWNERSHIP | _QUALITIES | _LINKS | _COPULAS
 _BELONGS = _words("is are a an the in of at from located")
+_PASSABLE = _words("unexplored unblocked unguarded doorless")
+_SIGNS = _WAYS | _LEADS | _PASSABLE | _words("of from above below beneath")
+_ENDS = _words("is lies")
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_LEADING_TO = re.compile(r"(?:which |that )?(?:leading|leads|to|into)(?: to| into)? (.+)")
+_ROOM_THEN_SIDE = re.compile(r"(.+?)(?:\((.+)|\b(?:to|on|in|at) the (.+))")
 _COMPOUND = re.compile(r"\b(north|south)[\s-]+(east|west)\b")
 
 
 @dataclass(frozen=True)
 class SpatialStatement:
-    """Going any of `directions` from `room` leads to `destination`; without one, `room` has an
-    exit in each of `directions`.
+    """Going any of `directions` from `room` leads to `destination`; without one, or `is_exit`,
+    `room` has an exit in each of `directions`, whatever the destination turns out to be.
     """
 
     room: str
     directions: tuple[str, ...]
     destination: str | None = None
+    is_exit: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,16 +110,27 @@ def direction_of(text: str) -> str | None:
     return _direction(words[0], abbreviated=True) if len(words) == 1 else None
 
 
-def read_spatial(triplet: Triplet, rooms: Collection[str] | None) -> SpatialStatement | None:
+def may_be_spatial(triplet: Triplet) -> bool:
+    """Whether a triplet has a word that every passage and exit has: quickly says no to most."""
+    relation = _split(triplet.relation)
+    if not _SIGNS.isdisjoint(relation) or (len(relation) > 1 and relation[-1] in _ENDS):
+        return True
+    return not _SIGNS.isdisjoint(_split(f"{triplet.subject} {triplet.object}"))
+
+
+def read_spatial(triplet: Triplet, object_is_room: bool | None) -> SpatialStatement | None:
     """The passage or exit that a triplet states, or None.
 
-    `rooms` tells names of rooms from descriptions where the wording alone does not.
+    `object_is_room` tells a room from a description where the wording alone does not; None: not
+    known.
     """
     return (
         _read_side(triplet)
-        or _read_exit(triplet, rooms)
-        or _read_leads(triplet, rooms)
-        or _read_exit_of(triplet, rooms)
+        or _read_exit(triplet, object_is_room)
+        or _read_towards(triplet)
+        or _read_leads(triplet, object_is_room)
+        or _read_quality(triplet, object_is_room)
+        or _read_exit_of(triplet, object_is_room)
     )
 
 
@@ -129,9 +145,9 @@ def _read_side(triplet: Triplet) -> SpatialStatement | None:
     return SpatialStatement(triplet.object, phrase.directions, triplet.subject)
 
 
-def _read_exit(triplet: Triplet, rooms: Collection[str] | None) -> SpatialStatement | None:
+def _read_exit(triplet: Triplet, object_is_room: bool | None) -> SpatialStatement | None:
     """`room a, has exit, west`; `room a, leads to, west`; `room a, has, exit to the west`."""
-    if rooms is not None and triplet.object in rooms:
+    if object_is_room:
         return None
     relation, object_ = _phrase(triplet.relation), _phrase(triplet.object, abbreviated=True)
     if not set(relation.directions) <= {"in", "out"} or not object_.directions:
@@ -142,11 +158,34 @@ def _read_exit(triplet: Triplet, rooms: Collection[str] | None) -> SpatialStatem
     return SpatialStatement(triplet.subject, object_.directions)
 
 
-def _read_leads(triplet: Triplet, rooms: Collection[str] | None) -> SpatialStatement | None:
-    """`room a, leads west to, room b`; `room a, has exit west, open`;
-    `west exit of room a, leads to, room b`.
+def _read_towards(triplet: Triplet) -> SpatialStatement | None:
+    """`room a, is connected to, room b on the west`; `room a, leads to, room b (west)`;
+    `room a, has exit to the west, leading to room b`.
     """
-    phrase = _phrase(triplet.relation)
+    relation = _phrase(triplet.relation)
+    if not relation.words & (_WAYS | _LEADS) or not relation.words <= _DESCRIPTION:
+        return None
+    compass = not set(relation.directions) <= {"in", "out"}
+    if compass and (found := _LEADING_TO.fullmatch(triplet.object)):
+        room = normalise(found[1])
+        return SpatialStatement(triplet.subject, relation.directions, room, is_exit=True)
+    found = _ROOM_THEN_SIDE.fullmatch(triplet.object)
+    if compass or found is None:
+        return None
+    side, room = _phrase(found[2] or found[3]), normalise(found[1])
+    is_side = bool(side.directions) and side.words <= _LINKS and not _phrase(room).directions
+    if not is_side:
+        return None
+    return SpatialStatement(triplet.subject, side.directions, room, is_exit=True)
+
+
+def _read_leads(triplet: Triplet, object_is_room: bool | None) -> SpatialStatement | None:
+    """`room a, leads west to, room b`; `room a, has exit west, open`; `room a, to the west is,
+    room b`; `west exit of room a, leads to, room b`.
+    """
+    phrase, last = _phrase(triplet.relation), _split(triplet.relation)[-1:]
+    if phrase.directions and phrase.words <= _COPULAS | _LINKS and _ENDS.issuperset(last):
+        return SpatialStatement(triplet.subject, phrase.directions, triplet.object)
     if not phrase.words & (_WAYS | _LEADS) or not phrase.words <= _DESCRIPTION:
         return None
     if not phrase.directions:
@@ -154,15 +193,21 @@ def _read_leads(triplet: Triplet, rooms: Collection[str] | None) -> SpatialState
         if exit_ is None or not phrase.words & _LEADS:
             return None
         return SpatialStatement(exit_.room, exit_.directions, triplet.object)
-    if rooms is None:
-        is_room = _split(triplet.relation)[-1] in {"to", "into"}
-    else:
-        is_room = triplet.object in rooms
+    is_room = last in (["to"], ["into"]) if object_is_room is None else object_is_room
     destination = triplet.object if is_room else None
     return SpatialStatement(triplet.subject, phrase.directions, destination)
 
 
-def _read_exit_of(triplet: Triplet, rooms: Collection[str] | None) -> SpatialStatement | None:
+def _read_quality(triplet: Triplet, object_is_room: bool | None) -> SpatialStatement | None:
+    """`room a, is unguarded, west`; `room a, unexplored, north`."""
+    relation, object_ = _phrase(triplet.relation), _phrase(triplet.object)
+    passable = relation.words & _PASSABLE and relation.words <= _PASSABLE | _COPULAS | _LINKS
+    if object_is_room or not passable or relation.directions or not object_.directions:
+        return None
+    return SpatialStatement(triplet.subject, object_.directions) if not object_.words else None
+
+
+def _read_exit_of(triplet: Triplet, object_is_room: bool | None) -> SpatialStatement | None:
     """`west exit, is in, room a`; `west exit of room a, is, unblocked`."""
     subject = _phrase(triplet.subject)
     relation = _phrase(triplet.relation)
@@ -175,7 +220,8 @@ def _read_exit_of(triplet: Triplet, rooms: Collection[str] | None) -> SpatialSta
     exit_ = _exit_of(triplet.subject)
     if exit_ is None or not relation.words <= _COPULAS:
         return None
-    if not _phrase(triplet.object).words <= _QUALITIES or (rooms is None and relation.directions):
+    described = _phrase(triplet.object).words <= _QUALITIES
+    if not described or (object_is_room is None and relation.directions):
         return None
     return exit_
 

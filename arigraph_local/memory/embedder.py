@@ -12,7 +12,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose dot product is their similarity."""
+    """Turns texts into vectors. It need not cache or normalise: `TextVectors` does."""
 
     @property
     def name(self) -> str:
@@ -25,5 +25,5 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimensions), float32, rows of unit length."""
+        """Shape (len(texts), dimensions), float32, rows of any length as the model gives them."""
         ...

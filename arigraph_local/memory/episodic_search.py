@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from arigraph_local.memory.store import Episode
+from arigraph_local.memory.store import Episode, Store
 
 
 @dataclass(frozen=True)
@@ -29,22 +30,24 @@ def episode_score(hits: int, size: int) -> float:
 
 def episodic_search(
     found_ids: Iterable[int],
-    episodes: Iterable[Episode],
+    store: Store,
     *,
     k: int,
     exclude_steps: Collection[int] = (),
 ) -> list[FoundEpisode]:
     """The `k` best episodes for the retrieved facts `found_ids`: by score descending, then the
     most recent first. Episodes that score zero are never returned, nor those in `exclude_steps`.
+    Only the episodes that mention a retrieved fact are looked at: the others score zero.
     """
-    wanted, excluded = frozenset(found_ids), frozenset(exclude_steps)
+    excluded = frozenset(exclude_steps)
+    hits = Counter(step for fact_id in dict.fromkeys(found_ids) for step in store.mentions(fact_id))
     scored = []
-    for episode in episodes:
-        if episode.step in excluded:
+    for step, count in hits.items():
+        if step in excluded:
             continue
-        hits = len(wanted & episode.fact_ids)
-        score = episode_score(hits, len(episode.fact_ids))
+        episode = store.episode(step)
+        score = episode_score(count, len(episode.fact_ids))
         if score > 0:
-            scored.append(FoundEpisode(episode, score, hits))
+            scored.append(FoundEpisode(episode, score, count))
     scored.sort(key=lambda found: (-found.score, -found.episode.step))
     return scored[: max(k, 0)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from arigraph_local.memory.triplet import Triplet
 
@@ -33,6 +34,8 @@ class _Value:
     value: str
 
 
+# An entity of many facts has each of them compared at every step.
+@lru_cache(maxsize=1 << 16)
 def _value(triplet: Triplet) -> _Value | None:
     if _PLACE.fullmatch(triplet.relation):
         return _Value("place", triplet.subject, triplet.object)

@@ -13,7 +13,7 @@ from arigraph_local.errors import UsageError
 from arigraph_local.llm.engine import Limits, Message, Request
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.settings import MemorySettings
-from arigraph_local.memory.triplet import Triplet, make_triplet
+from arigraph_local.memory.triplet import Triplet, is_unicode, make_triplet
 
 CONVERSATION = "memory"
 _ITEM = re.compile(r'\[\s*"(?:[^"\\]|\\.)*"\s*,\s*"(?:[^"\\]|\\.)*"\s*,\s*"(?:[^"\\]|\\.)*"\s*\]')
@@ -142,15 +142,10 @@ def parse_extraction(reply: str) -> Extraction:
 def _refusal(triplet: Triplet | None) -> str | None:
     if triplet is None:
         return "empty part or self-loop"
+    if not is_unicode(str(triplet)):
+        return "not valid Unicode"
     if _PLAYER & set(triplet.entities):
         return "about the player"
     if len(str(triplet).split()) > _WORDS_PER_TRIPLET:
         return "too long"
     return None
-
-
-def mentioned_names(observation: str, names: Sequence[str], limit: int) -> list[str]:
-    """Names already in the graph that the observation mentions, the longest first."""
-    text = " ".join(observation.lower().split())
-    found = [name for name in names if len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", text)]
-    return sorted(found, key=lambda name: (-len(name), name))[:limit]

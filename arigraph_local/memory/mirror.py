@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from arigraph_local.errors import ArigraphError
+from arigraph_local.memory.step_digest import step_digest
 from arigraph_local.memory.store import (
     Episode,
     Fact,
@@ -43,6 +44,7 @@ class StepPlan:
     retired: tuple[PlannedRetirement, ...]
     mentions: tuple[int, ...]
     wordings: dict[int, Triplet]
+    digest: str
 
 
 @dataclass
@@ -51,7 +53,8 @@ class GraphMirror:
 
     Ids are dense and start at 1. `current_ids` and `incident_ids` hold current facts only;
     `entity_facts` all facts of an entity; `mention_steps` the steps that mention a fact;
-    `wordings` by step and fact id what was extracted where it differs from the fact.
+    `wordings` by step and fact id what was extracted where it differs from the fact; `digests`
+    the chained digest of each step.
     """
 
     entity_ids: dict[str, int] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class GraphMirror:
     entity_facts: dict[str, list[int]] = field(default_factory=dict)
     mention_steps: dict[int, list[int]] = field(default_factory=dict)
     wordings: dict[int, dict[int, Triplet]] = field(default_factory=dict)
+    digests: dict[int, str] = field(default_factory=dict)
     last_step: int | None = None
 
     def plan(self, change: StepChange) -> StepPlan:
@@ -91,6 +95,7 @@ class GraphMirror:
             retired=retired,
             mentions=tuple(ids[triplet] for triplet in learned),
             wordings={ids[triplet]: wording for triplet, wording in change.wordings.items()},
+            digest=self._digest(change, ids),
         )
 
     def commit(self, plan: StepPlan) -> StepOutcome:
@@ -105,7 +110,7 @@ class GraphMirror:
         for fact in added:
             self.add_interval(fact.id, Interval(plan.step))
         episode = Episode(plan.step, plan.text, frozenset(plan.mentions))
-        self.add_episode(episode, plan.wordings)
+        self.add_episode(episode, plan.digest, plan.wordings)
         retired = tuple(self.facts[retirement.fact_id] for retirement in plan.retired)
         return StepOutcome(added=tuple(added), retired=retired, episode=episode)
 
@@ -126,9 +131,12 @@ class GraphMirror:
             for name in self.facts[fact_id].triplet.entities:
                 self.incident_ids.setdefault(name, set()).add(fact_id)
 
-    def add_episode(self, episode: Episode, wordings: dict[int, Triplet] | None = None) -> None:
+    def add_episode(
+        self, episode: Episode, digest: str, wordings: dict[int, Triplet] | None = None
+    ) -> None:
         """Append an episode."""
         self.episodes[episode.step] = episode
+        self.digests[episode.step] = digest
         self.last_step = episode.step
         for fact_id in episode.fact_ids:
             self.mention_steps[fact_id].append(episode.step)
@@ -172,6 +180,22 @@ class GraphMirror:
                 retired[step],
                 {self.facts[fact_id].triplet: wordings[fact_id] for fact_id in sorted(wordings)},
             )
+
+    def digests_hold(self) -> bool:
+        """Whether every step is what it was when it was written."""
+        digest = ""
+        for change in self.changes():
+            digest = step_digest(digest, change)
+            if digest != self.digests[change.step]:
+                return False
+        return True
+
+    def _digest(self, change: StepChange, ids: dict[Triplet, int]) -> str:
+        previous = "" if self.last_step is None else self.digests[self.last_step]
+        by_id = sorted(ids, key=lambda triplet: ids[triplet])
+        retired = sorted(change.retired, key=lambda retirement: retirement.fact_id)
+        wordings = {t: change.wordings[t] for t in by_id if t in change.wordings}
+        return step_digest(previous, StepChange(change.step, change.text, by_id, retired, wordings))
 
     def _ids_of(self, learned: list[Triplet]) -> dict[Triplet, int]:
         ids: dict[Triplet, int] = {}

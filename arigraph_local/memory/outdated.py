@@ -58,9 +58,11 @@ def find_candidates(
     """
     guarded: Counter[str] = Counter()
     stated = set(restated)
+    of_entity = _by_entity(new)
     kept: list[tuple[Fact, list[Triplet]]] = []
     for fact in incident:
-        replacements = _replacements(fact, new, stated, places, settings, guarded)
+        linked = _linked(fact, of_entity)
+        replacements = _replacements(fact, linked, stated, places, settings, guarded)
         if replacements:
             kept.append((fact, replacements))
     if len(kept) > settings.max_candidates:
@@ -76,24 +78,41 @@ def find_candidates(
     return Candidates(tuple(fact for fact, _ in kept), triplets, pairs, dict(guarded))
 
 
+def _by_entity(new: Sequence[Triplet]) -> dict[str, list[tuple[int, Triplet]]]:
+    """The new triplets of each entity, numbered in their order."""
+    found: dict[str, list[tuple[int, Triplet]]] = {}
+    for number, triplet in enumerate(new):
+        for name in dict.fromkeys(triplet.entities):
+            found.setdefault(name, []).append((number, triplet))
+    return found
+
+
+def _linked(fact: Fact, of_entity: dict[str, list[tuple[int, Triplet]]]) -> list[Triplet]:
+    """The new triplets that share an entity with a fact, in their order."""
+    subject = of_entity.get(fact.triplet.subject, [])
+    object_ = of_entity.get(fact.triplet.object, [])
+    if subject and object_:
+        return [triplet for _, triplet in sorted({*subject, *object_})]
+    return [triplet for _, triplet in subject or object_]
+
+
 def _replacements(
     fact: Fact,
-    new: Sequence[Triplet],
+    linked: Sequence[Triplet],
     restated: Collection[Triplet],
     places: Collection[str],
     settings: MemorySettings,
     guarded: Counter[str],
 ) -> list[Triplet]:
-    linked = [triplet for triplet in new if set(triplet.entities) & set(fact.triplet.entities)]
     allowed = [triplet for triplet in linked if excludes(triplet, fact.triplet)]
     if not settings.structural_guard:
-        allowed = linked
+        allowed = list(linked)
     elif len(allowed) < len(linked):
         guarded["not exclusive"] += len(linked) - len(allowed)
     if allowed and fact.triplet in restated:
         guarded["restatement"] += 1
         return []
-    if allowed and set(fact.triplet.entities) <= set(places):
+    if allowed and all(name in places for name in fact.triplet.entities):
         guarded["between locations"] += 1
         return []
     return allowed

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from arigraph_local.memory.embedder import Embedder, Vectors
+from arigraph_local.memory.ranking import Hits, Ranking
 from arigraph_local.memory.store import Fact
-from arigraph_local.memory.vector_index import Mask, VectorIndex
 
 
 @dataclass(frozen=True)
@@ -35,26 +34,25 @@ class FoundFact:
 
 def semantic_search(
     queries: Sequence[Query],
-    index: VectorIndex,
-    embedder: Embedder,
-    facts: Mapping[int, Fact],
+    ranking: Ranking,
+    fact: Callable[[int], Fact],
     *,
     width: int,
     threshold: float,
 ) -> list[FoundFact]:
     """The union over `queries` of Algorithm 2, in order of first discovery, query after query.
 
-    `facts` are the facts that may be found, by id: the semantic layer; `index` must hold them.
-    `width` is w, the facts that each embedding search retrieves, none below `threshold`. A fact
-    found more than once keeps its best score, the earliest on a tie.
+    `ranking` holds the facts that may be found, the semantic layer; `fact` gives a fact by its
+    id. `width` is w, the facts that each retrieval gives, `threshold` the least similarity. A
+    fact found more than once keeps its best score, the earliest on a tie.
     """
-    layer = _Layer(index, index.mask(facts), facts, width, threshold)
-    searches = [_Search(query, layer) for query in queries]
+    searches = [_Search(query, fact) for query in queries]
     # The searches advance level by level side by side so that each level is embedded in one call.
     while waiting := list(dict.fromkeys(text for search in searches for text in search.level())):
-        vectors = dict(zip(waiting, embedder.embed(waiting), strict=True))
+        retrieved = ranking.retrieve(waiting, width, threshold)
+        hits = dict(zip(waiting, retrieved, strict=True))
         for search in searches:
-            search.expand(vectors)
+            search.expand(hits)
     found: dict[int, FoundFact] = {}
     for search in searches:
         for hit in search.found.values():
@@ -62,27 +60,12 @@ def semantic_search(
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class _Layer:
-    """The facts to search in, and how: EmbedAndRetrieve of Algorithm 2."""
-
-    index: VectorIndex
-    mask: Mask
-    facts: Mapping[int, Fact]
-    width: int
-    threshold: float
-
-    def retrieve(self, vector: Vectors) -> list[tuple[Fact, float]]:
-        top = self.index.top(vector, self.width, self.threshold, self.mask)
-        return [(self.facts[fact_id], score) for fact_id, score in top]
-
-
 class _Search:
     """Algorithm 2 for one query: the queue L, the depths D and the facts found so far."""
 
-    def __init__(self, query: Query, layer: _Layer) -> None:
+    def __init__(self, query: Query, fact: Callable[[int], Fact]) -> None:
         self.query = query
-        self.layer = layer
+        self.fact = fact
         self.queue = deque([query.text])
         self.depths = {query.text: 0}
         self.found: dict[int, FoundFact] = {}
@@ -91,14 +74,15 @@ class _Search:
         """The queued texts to search for: all have the same depth, as the queue is FIFO."""
         return [text for text in self.queue if self.depths[text] < self.query.depth]
 
-    def expand(self, vectors: dict[str, Vectors]) -> None:
+    def expand(self, hits: Mapping[str, Hits]) -> None:
         """Dequeue the texts of this level and enqueue the vertices of what they find."""
         for text in self.level():
             self.queue.popleft()
             depth = self.depths[text]
-            for fact, score in self.layer.retrieve(vectors[text]):
-                _keep_best(self.found, FoundFact(fact, score, depth, text))
-                for vertex in fact.triplet.entities:
+            for fact_id, score in hits[text]:
+                hit = FoundFact(self.fact(fact_id), score, depth, text)
+                _keep_best(self.found, hit)
+                for vertex in hit.fact.triplet.entities:
                     if vertex not in self.depths:
                         self.depths[vertex] = depth + 1
                         self.queue.append(vertex)

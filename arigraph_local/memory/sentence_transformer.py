@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arigraph_local.errors import ModelFileError
+from arigraph_local.errors import ModelFileError, UsageError
 from arigraph_local.memory.embedder import Vectors
 
 _REQUIRED = ("modules.json", "config.json")
@@ -19,20 +19,23 @@ _REQUIRED = ("modules.json", "config.json")
 class SentenceTransformerEmbedder:
     """An `Embedder` on the sentence-transformers model in `folder`.
 
-    A text gives the same bytes whatever it is embedded with: each goes through the network alone.
-    In a batch, padding changes the last bits, and so does the number of rows even where nothing
-    is padded; the price is about 4 times the time of batches of 32. Every text is embedded once
-    and then kept. Raises `ModelFileError` if `folder` is not such a model.
+    With `batch_size` 1 a text gives the same bytes whatever it is embedded with: each goes
+    through the network alone. In a batch, padding changes the last bits, and so does the number
+    of rows even where nothing is padded: a run that is resumed then embeds in other batches and
+    may end otherwise. Batches of 32 are several times faster. Nothing is cached here.
+    Raises `ModelFileError` if `folder` is not such a model.
     """
 
-    def __init__(self, folder: Path, name: str, threshold: float) -> None:
+    def __init__(self, folder: Path, name: str, threshold: float, *, batch_size: int = 1) -> None:
         for required in _REQUIRED:
             if not (folder / required).is_file():
                 raise ModelFileError(f"{folder} is not an embedding model: it has no {required}")
+        if batch_size < 1:
+            raise UsageError(f"batch size {batch_size}: it must be at least 1")
         self._folder = folder
         self._name = name
         self._threshold = threshold
-        self._cache: dict[str, Vectors] = {}
+        self._batch_size = batch_size
         self._loading: Future[Any] | None = None
 
     @property
@@ -56,21 +59,14 @@ class SentenceTransformerEmbedder:
             loader.shutdown(wait=False)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimensions), float32, rows of unit length."""
-        model = self._model()
-        new = [text for text in dict.fromkeys(texts) if text not in self._cache]
-        if new:
-            vectors = model.encode(
-                new,
-                batch_size=1,
-                normalize_embeddings=True,
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            )
-            self._cache.update(zip(new, vectors.astype(np.float32), strict=True))
-        if not texts:
-            return self.embed([""])[:0]
-        return np.stack([self._cache[text] for text in texts])
+        """Shape (len(texts), dimensions), float32, rows as the model's own modules leave them."""
+        vectors: Vectors = self._model().encode(
+            list(texts) or [""],
+            batch_size=self._batch_size,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
+        return np.asarray(vectors[: len(texts)], dtype=np.float32)
 
     def _model(self) -> Any:
         self.start_loading()

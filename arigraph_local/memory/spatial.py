@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
-from arigraph_local.memory.directions import DIRECTIONS, direction_of, read_spatial
-from arigraph_local.memory.store import Fact
+from arigraph_local.memory.directions import (
+    DIRECTIONS,
+    SpatialStatement,
+    direction_of,
+    may_be_spatial,
+    read_spatial,
+)
+from arigraph_local.memory.store import Fact, Store
 from arigraph_local.memory.triplet import Triplet, normalise
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A move just made: leaving `origin` towards `direction` led to `destination`."""
+
+    origin: str
+    direction: str
+    destination: str
+
+    def triplets(self) -> tuple[Triplet, ...]:
+        """The two triplets of the move; see `direction_triplets`."""
+        return direction_triplets(self.origin, self.direction, self.destination)
 
 
 class SpatialMap:
@@ -83,19 +104,57 @@ class SpatialMap:
         return [(way, latest[way]) for way in DIRECTIONS if way in latest]
 
     def _read(self, triplet: Triplet, rooms: frozenset[str] | None) -> None:
-        statement = read_spatial(triplet, rooms)
+        statement = _statement(triplet, None if rooms is None else triplet.object in rooms)
         if statement is None or (rooms is not None and statement.room not in rooms):
             return
-        if statement.destination is None:
+        if statement.destination is None or statement.is_exit:
             self._exits.setdefault(statement.room, set()).update(statement.directions)
-            return
-        if rooms is not None and statement.destination not in rooms:
+        if statement.destination is None or (
+            rooms is not None and statement.destination not in rooms
+        ):
             return
         passages = self._passages.setdefault(statement.room, {})
         for direction in statement.directions:
             # Taken out first so that the order of the dictionary is the order of the facts.
             passages.pop(direction, None)
             passages[direction] = statement.destination
+
+
+class SpatialFacts:
+    """The current facts of a graph that can state a passage or an exit, in order of learning.
+
+    It follows the graph step by step, so that a map costs the spatial facts and not all facts.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """All current facts of `store`: each is looked at once."""
+        current = [fact.id for fact in store.current() if may_be_spatial(fact.triplet)]
+        # A fact learned again after it was retired is as late as its last learning.
+        current.sort(key=lambda fact_id: (store.history(fact_id)[-1].start, fact_id))
+        self._triplets: dict[int, Triplet] = {}
+        self.learn(store.fact(fact_id) for fact_id in current)
+
+    def learn(self, facts: Iterable[Fact]) -> None:
+        """Facts that have just become current, by id."""
+        for fact in facts:
+            if may_be_spatial(fact.triplet):
+                self._triplets.pop(fact.id, None)
+                self._triplets[fact.id] = fact.triplet
+
+    def retire(self, facts: Iterable[Fact]) -> None:
+        """Facts that are not current any more."""
+        for fact in facts:
+            self._triplets.pop(fact.id, None)
+
+    def map(self, rooms: Collection[str] | None) -> SpatialMap:
+        """The map of these facts; `rooms` as for `SpatialMap`."""
+        return SpatialMap(self._triplets.values(), rooms)
+
+
+# A map is drawn several times a step, mostly from the same facts.
+@lru_cache(maxsize=1 << 16)
+def _statement(triplet: Triplet, object_is_room: bool | None) -> SpatialStatement | None:
+    return read_spatial(triplet, object_is_room)
 
 
 def direction_triplets(origin: str, direction: str, destination: str) -> tuple[Triplet, ...]:

@@ -30,7 +30,7 @@ def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equi
     """
     check_names(config)
     model = locate(config.model, models_folder(models), ModelKind.GGUF)
-    embedder = load_embedder(config.embedder, models)
+    embedder = load_embedder(config.embedder, models, config.memory.embed_batch)
     with ExitStack() as stack:
         embedder.start_loading()
         say(f"game: {config.game}")

@@ -1,4 +1,4 @@
-"""Going on with a run: the game replayed, the graph and the agent rebuilt from the log."""
+"""Going on with a run: the game replayed and the agent rebuilt from the log."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from arigraph_local.agent.episode import Position, passage_between
 from arigraph_local.agent.plan import Plan
 from arigraph_local.envs.environment import Environment
 from arigraph_local.errors import RunError
-from arigraph_local.events import Acted, Event, MemoryUpdated, Observed, Planned
+from arigraph_local.events import Acted, Event, Observed, Planned
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.outdated import Pair
-from arigraph_local.memory.store import Fact
-from arigraph_local.memory.triplet import Triplet
 
 
 def replay(
     events: Sequence[Event], environment: Environment, memory: AriGraph, agent: Ariadne
 ) -> tuple[Position, int]:
-    """Bring a fresh game, memory and agent to where the logged steps ended.
+    """Bring a fresh game and agent to where the logged steps ended, as the memory's graph is.
 
     Returns the position and the number of the next step. Raises `RunError` if the game no longer
     gives what it gave when the run was logged.
@@ -35,8 +32,6 @@ def replay(
                     f"{text[:80]!r}, the log has {event.text[:80]!r}"
                 )
             memory.visited(position.observation.location, position.passage)
-        elif isinstance(event, MemoryUpdated):
-            _write(memory, event)
         elif isinstance(event, Planned):
             agent.plan = Plan.model_validate(event.plan)
         elif isinstance(event, Acted):
@@ -45,14 +40,6 @@ def replay(
             agent.remember(event.step, before, event.action, position.observation)
             step = event.step
     return position, step + 1
-
-
-def _write(memory: AriGraph, event: MemoryUpdated) -> None:
-    pairs = [
-        Pair(Fact(item.id, Triplet(*item.triplet)), Triplet(*item.replacement), item.reason)
-        for item in event.retired
-    ]
-    memory.write(event.step, event.text, [Triplet(*item) for item in event.learned], pairs)
 
 
 def _act(environment: Environment, memory: AriGraph, position: Position, event: Acted) -> Position:

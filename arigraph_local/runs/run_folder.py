@@ -7,15 +7,15 @@ import os
 import re
 from pathlib import Path
 
-import filelock
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arigraph_local.config import RunConfig, config_toml, read_config
 from arigraph_local.errors import RunError, UsageError
+from arigraph_local.lock import Lock, acquire
+from arigraph_local.memory.stores import graph_file
 from arigraph_local.runs import event_log
 
 CONFIG = "config.toml"
-GRAPH = "graph.kuzu"
 RESULT = "result.json"
 
 
@@ -82,7 +82,7 @@ class RunFolder:
     @property
     def graph(self) -> Path:
         """The graph database, a projection of the log."""
-        return self.path / GRAPH
+        return self.path / graph_file(self.config().memory.store)
 
     def config(self) -> RunConfig:
         """The config the run was begun with."""
@@ -105,16 +105,11 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{self.path / RESULT}: cannot be written: {error.strerror}") from error
 
-    def lock(self) -> filelock.BaseFileLock:
-        """Held by whoever writes. Raises `RunError` if another process holds it."""
-        lock = filelock.FileLock(self.path / ".lock", timeout=0)
-        try:
-            lock.acquire()
-        except filelock.Timeout as error:
-            raise RunError(f"{self.path}: another process is writing this run") from error
-        except OSError as error:
-            raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
-        return lock
+    def lock(self) -> Lock:
+        """Held by whoever writes. Raises `RunError` naming who holds it already."""
+        return acquire(
+            self.path / ".lock", lambda holder: f"{self.path}: {holder} is writing this run"
+        )
 
 
 def check_new(path: Path) -> None:

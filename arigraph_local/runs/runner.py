@@ -7,7 +7,6 @@ import platform
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from arigraph_local.agent.ariadne import Ariadne
 from arigraph_local.agent.episode import play
@@ -19,10 +18,10 @@ from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.embedder import Embedder
-from arigraph_local.memory.kuzu_store import KuzuStore
 from arigraph_local.runs.event_log import FILE, EventLog, cut_after_last_step, read_events
 from arigraph_local.runs.resume import replay
 from arigraph_local.runs.run_folder import RunFolder, RunResult
+from arigraph_local.runs.run_graph import Say, run_graph
 from arigraph_local.runs.summary import Summary
 
 Listener = Callable[[Event], None]
@@ -30,7 +29,6 @@ _PACKAGES = (
     "arigraph-local",
     "llama-cpp-python",
     "llguidance",
-    "kuzu",
     "sentence-transformers",
     "textworld",
     "torch",
@@ -69,11 +67,15 @@ class _Recorder:
 
 
 def run_episode(
-    folder: RunFolder, equipment: Equipment, listeners: Sequence[Listener] = ()
+    folder: RunFolder,
+    equipment: Equipment,
+    listeners: Sequence[Listener] = (),
+    say: Say = lambda _: None,
 ) -> RunResult:
     """Play the run of a folder to its end, going on from its last finished step if it has any.
 
-    Listeners are told every event, those of earlier steps first. Ctrl-C leaves an `interrupted`
+    Listeners are told every event, those of earlier steps first; `say` what else the user should
+    know, in one line. Ctrl-C leaves an `interrupted`
     event and raises `KeyboardInterrupt`; any failure leaves the finished steps in the log, from
     which a later call goes on.
     """
@@ -84,7 +86,7 @@ def run_episode(
     with ExitStack() as stack:
         stack.callback(folder.lock().release)
         past = _past(folder, equipment)
-        memory = stack.enter_context(_fresh_memory(folder, config, equipment))
+        memory = stack.enter_context(_memory(folder, config, equipment, past, say))
         agent = _agent(config, equipment, memory)
         position, step = replay(past, equipment.environment, memory, agent)
         log = stack.enter_context(EventLog(folder.path))
@@ -135,26 +137,23 @@ def _past(folder: RunFolder, equipment: Equipment) -> list[Event]:
     return read_events(folder.path)
 
 
-def _fresh_memory(folder: RunFolder, config: RunConfig, equipment: Equipment) -> AriGraph:
-    """An empty graph in the folder: it is a projection, filled again from the log."""
-    _remove_graph(folder.graph)
-    return AriGraph(
-        equipment.engine,
-        equipment.embedder,
-        KuzuStore(folder.graph),
-        prompts=PromptSet(config.prompts),
-        settings=config.memory,
-        reply_seconds=config.engine.reply_seconds,
-    )
-
-
-def _remove_graph(path: Path) -> None:
-    """Delete a graph database and the files beside it. Raises `RunError` if that fails."""
-    for file in sorted(path.parent.glob(f"{path.name}*")):
-        try:
-            file.unlink()
-        except OSError as error:
-            raise RunError(f"{file}: cannot be removed: {error.strerror}") from error
+def _memory(
+    folder: RunFolder, config: RunConfig, equipment: Equipment, past: Sequence[Event], say: Say
+) -> AriGraph:
+    """The memory of the finished steps; the graph is a projection of the log."""
+    store = run_graph(folder.graph, config.memory.store, past, say)
+    try:
+        return AriGraph(
+            equipment.engine,
+            equipment.embedder,
+            store,
+            prompts=PromptSet(config.prompts),
+            settings=config.memory,
+            reply_seconds=config.engine.reply_seconds,
+        )
+    except BaseException:
+        store.close()
+        raise
 
 
 def _agent(config: RunConfig, equipment: Equipment, memory: AriGraph) -> Ariadne:
@@ -170,7 +169,9 @@ def _agent(config: RunConfig, equipment: Equipment, memory: AriGraph) -> Ariadne
 
 
 def _header(config: RunConfig, equipment: Equipment, max_score: int) -> RunStarted:
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    versions = {
+        name: importlib.metadata.version(name) for name in (*_PACKAGES, config.memory.store)
+    }
     return RunStarted(
         step=0,
         game=config.game,

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
 from word_embedder import WordEmbedder
 
 from arigraph_local.errors import ArigraphError, ContextOverflowError
 from arigraph_local.llm.scripted import ScriptedEngine
-from arigraph_local.memory.arigraph import AriGraph, Passage
+from arigraph_local.memory.arigraph import AriGraph
+from arigraph_local.memory.embedder import Vectors
 from arigraph_local.memory.kuzu_store import KuzuStore
+from arigraph_local.memory.outdated import Pair
 from arigraph_local.memory.semantic_search import Query
 from arigraph_local.memory.settings import MemorySettings
+from arigraph_local.memory.spatial import Passage
+from arigraph_local.memory.store import Episode, Fact, StepChange
+from arigraph_local.memory.triplet import Triplet
 
 
 def reply(*texts: str) -> str:
@@ -214,3 +223,158 @@ def test_retired_facts_are_not_found(taking_the_key: Scripted) -> None:
     taking_the_key.memory.update("You take the key.")
     found = taking_the_key.memory.search(["key 1 is in locker"], d=3, w=9)
     assert "key 1, is in, locker" not in {str(hit.fact.triplet) for hit in found.facts}
+
+
+def test_a_blank_observation_is_an_episode_and_is_not_put_to_the_model() -> None:
+    scripted = Scripted(extract=[], outdated=[], max_empty_extractions=1)
+    update = scripted.memory.update(" \n")
+    assert (update.calls, update.learned) == ((), ())
+    moved = scripted.memory.update("", passage=Passage("room a", "west", "room b"))
+    assert len(moved.added) == 2
+    assert [episode.text for episode in scripted.memory.episodes()] == [" \n", ""]
+
+
+def test_a_blank_query_finds_nothing() -> None:
+    scripted = Scripted(extract=[LOCKER], outdated=[])
+    scripted.memory.update("The locker.")
+    assert scripted.memory.search(["", " ", Query("\n", 3)]).facts == ()
+
+
+@pytest.mark.parametrize(
+    "bad", [Triplet("", "is", "x"), Triplet("a", " ", "x"), Triplet("a", "is near", "a")]
+)
+def test_writing_a_triplet_with_an_empty_part_or_a_self_loop_is_refused(bad: Triplet) -> None:
+    memory = Scripted(extract=[], outdated=[]).memory
+    with pytest.raises(ArigraphError, match=r"step 4: the triplet .* empty part or is a self-loop"):
+        memory.write(4, "text", [Triplet("b", "is", "c"), bad])
+    assert memory.episodes() == []
+
+
+def test_half_a_surrogate_pair_in_an_observation_is_refused() -> None:
+    scripted = Scripted(extract=[], outdated=[])
+    with pytest.raises(ArigraphError, match="the observation is not valid Unicode"):
+        scripted.memory.update("a\ud800")
+
+
+class FailingEmbedder(WordEmbedder):
+    """Gives a vector that is not finite for one text."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = super().embed(texts)
+        for row, text in zip(rows, texts, strict=True):
+            if "cursed" in text:
+                row[0] = np.nan
+        return rows
+
+
+def test_a_step_that_cannot_be_embedded_is_not_written(tmp_path: Path) -> None:
+    engine = ScriptedEngine({"extract": [reply("ring, is, cursed"), TAKEN]})
+    with AriGraph(engine, FailingEmbedder(), KuzuStore(tmp_path / "graph.kuzu")) as memory:
+        with pytest.raises(ArigraphError, match="finite"):
+            memory.update("A ring.")
+        assert (memory.episodes(), memory.facts(current=False)) == ([], [])
+        memory.update("You take the key.")
+        assert [episode.step for episode in memory.episodes()] == [1]
+
+
+def test_embeddings_are_kept_beside_the_graph_and_made_once(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    with AriGraph(ScriptedEngine({"extract": [LOCKER]}), WordEmbedder(), KuzuStore(path)) as memory:
+        memory.update("The locker.")
+        before = memory.search(["key 1"], d=2)
+    assert (tmp_path / "graph.vectors").is_file()
+    embedder = WordEmbedder()
+    with AriGraph(ScriptedEngine({}), embedder, KuzuStore(path)) as memory:
+        assert memory.search(["key 1"], d=2) == before
+    assert embedder.embedded == []
+
+
+def test_the_file_of_the_embeddings_can_be_chosen(tmp_path: Path) -> None:
+    file = tmp_path / "elsewhere.vectors"
+    with AriGraph(ScriptedEngine({}), WordEmbedder(), KuzuStore(), vectors=file) as memory:
+        memory.write(1, "text", [Triplet("a", "is", "b")])
+    assert file.is_file()
+
+
+def test_a_fact_retired_and_learned_again_is_found_again(taking_the_key: Scripted) -> None:
+    memory = taking_the_key.memory
+    memory.update("You take the key.")
+    back = Triplet("key 1", "is in", "locker")
+    (held,) = memory.facts("inventory")
+    memory.write(3, "You put it back.", [back], [Pair(held, back)])
+    found = {str(hit.fact.triplet) for hit in memory.search(["key 1"], d=1, w=9).facts}
+    assert str(back) in found
+    assert "key 1, is in, inventory" not in found
+
+
+@pytest.mark.parametrize("ranking", ["embedding", "hybrid"])
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_every_ranking_and_similarity_finds_the_key(ranking: str, similarity: str) -> None:
+    scripted = Scripted(extract=[LOCKER], outdated=[], ranking=ranking, similarity=similarity)
+    scripted.memory.update("The locker.")
+    (first, *_) = scripted.memory.search(["note 1 is in locker"], d=1).facts
+    assert str(first.fact.triplet) == "note 1, is in, locker"
+
+
+class NoWholeReads(KuzuStore):
+    """A store that refuses to be read whole once it is `guarded`."""
+
+    guarded = False
+
+    def current(self) -> list[Fact]:
+        assert not self.guarded, "all facts were read"
+        return super().current()
+
+    def episodes(self) -> list[Episode]:
+        assert not self.guarded, "all episodes were read"
+        return super().episodes()
+
+    def entities(self) -> list[str]:
+        assert not self.guarded, "all entities were read"
+        return super().entities()
+
+    def changes(self) -> Iterator[StepChange]:
+        assert not self.guarded, "all steps were read"
+        return super().changes()
+
+
+@pytest.mark.parametrize("merge_entities", [False, True])
+def test_learning_and_searching_never_read_the_whole_graph(merge_entities: bool) -> None:
+    store = NoWholeReads()
+    engine = ScriptedEngine({"extract": [LOCKER, TAKEN], "outdated": ["E1>N1"]})
+    settings = MemorySettings(merge_entities=merge_entities)
+    memory = AriGraph(engine, WordEmbedder(), store, settings=settings)
+    memory.update("The locker holds a key and a note.", location="hall")
+    store.guarded = True
+    memory.update("You take key 1.", passage=Passage("hall", "west", "study"))
+    memory.search(["key 1"], d=2)
+    memory.map()
+    store.guarded = False
+    assert "key 1, is in, inventory" in {str(fact.triplet) for fact in memory.facts()}
+
+
+def test_the_memory_offers_what_a_reader_asks(taking_the_key: Scripted, tmp_path: Path) -> None:
+    memory = taking_the_key.memory
+    memory.update("You take the key.")
+    assert [item.interval.end for item in memory.history("inventory")] == [None]
+    assert [str(fact.triplet) for fact in memory.diff(1, 2).retired] == ["key 1, is in, locker"]
+    assert memory.export(tmp_path / "graph.graphml") == [tmp_path / "graph.graphml"]
+
+
+def test_the_memory_needs_no_game(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.modules["textworld"] = None
+sys.path.insert(0, sys.argv[1])
+from word_embedder import WordEmbedder
+from arigraph_local import AriGraph, KuzuStore, ScriptedEngine
+engine = ScriptedEngine({"extract": ['[["key", "is in", "box"]]']})
+with AriGraph(engine, WordEmbedder(), KuzuStore()) as memory:
+    memory.update("A key in a box.")
+    print(memory.search(["key"]).facts[0].fact.triplet, memory.map().destinations("box"))
+"""
+    tests = str(Path(__file__).resolve().parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code, tests], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "key, is in, box {}\n"

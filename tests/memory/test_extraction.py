@@ -12,7 +12,6 @@ from arigraph_local.errors import UsageError
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.extraction import (
     extraction_request,
-    mentioned_names,
     opening,
     parse_extraction,
     repeats_itself,
@@ -51,6 +50,11 @@ def test_statements_about_the_player_empty_parts_and_loops_are_refused_with_thei
     ]
 
 
+def test_half_a_surrogate_pair_is_refused() -> None:
+    (rejected,) = parse_extraction('[["a\\ud800", "is", "b"]]').rejected
+    assert rejected.reason == "not valid Unicode"
+
+
 def test_a_sentence_posing_as_a_triplet_is_refused() -> None:
     long = ("the note says that you should", "go and read it", "in the room near the hall")
     assert [item.reason for item in parse_extraction(reply_of(long)).rejected] == ["too long"]
@@ -78,13 +82,6 @@ def test_every_triplet_of_a_json_reply_is_taken_or_refused(
     assert len(extraction.triplets) + len(extraction.rejected) <= len(items)
     if items:
         assert extraction.triplets or extraction.rejected
-
-
-def test_known_names_are_those_the_observation_mentions_longest_first() -> None:
-    names = ["key 1", "golden locker", "key 12", "ox", "red locker"]
-    text = "A Golden   locker. There is a Key 1 on the floor, and an ox."
-    assert mentioned_names(text, names, 5) == ["golden locker", "key 1"]
-    assert mentioned_names(text, names, 1) == ["golden locker"]
 
 
 def test_the_request_bounds_the_number_of_triplets() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from reference_store import ReferenceStore
 
 from arigraph_local.memory.embedder import Vectors
+from arigraph_local.memory.episodic_search import episodic_search
+from arigraph_local.memory.ranking import EmbeddingRanking
 from arigraph_local.memory.semantic_search import FoundFact, Query, semantic_search
-from arigraph_local.memory.store import Fact
+from arigraph_local.memory.store import Fact, StepChange
+from arigraph_local.memory.text_vectors import TextVectors
 from arigraph_local.memory.triplet import Triplet
-from arigraph_local.memory.vector_index import VectorIndex
 
 
 class TableEmbedder:
@@ -68,11 +72,12 @@ def search(
     facts: Sequence[Fact] = FACTS,
 ) -> tuple[list[FoundFact], TableEmbedder]:
     embedder = TableEmbedder(FACTS, TABLE)
-    index = VectorIndex(embedder)
-    index.add(FACTS)
+    ranking = EmbeddingRanking(TextVectors(embedder, similarity="dot"))
+    ranking.add(FACTS)
+    ranking.retire([item for item in FACTS if item not in facts])
     embedder.calls.clear()
     layer = {item.id: item for item in facts}
-    found = semantic_search(queries, index, embedder, layer, width=width, threshold=threshold)
+    found = semantic_search(queries, ranking, layer.__getitem__, width=width, threshold=threshold)
     return found, embedder
 
 
@@ -151,7 +156,33 @@ def test_searching_together_gives_what_searching_alone_gives() -> None:
 
 def test_no_queries_and_no_facts_find_nothing() -> None:
     assert search()[0] == []
-    embedder = TableEmbedder([], {})
+    ranking = EmbeddingRanking(TextVectors(TableEmbedder(FACTS, TABLE)))
     query = Query("how to grill?", 2)
-    index = VectorIndex(embedder)
-    assert semantic_search([query], index, embedder, {}, width=6, threshold=0.0) == []
+    assert semantic_search([query], ranking, FACTS.__getitem__, width=6, threshold=0.0) == []
+
+
+def test_algorithm_1_from_a_query_to_its_episodes_by_hand() -> None:
+    store = ReferenceStore()
+    seen = ["bbq, used for, grilling", "bbq, is in, backyard", "soup, needs, carrot"]
+    steps = [seen[:2], ["shed, is east of, backyard", *seen[1:]], ["spade, is in, shed"]]
+    ranking = EmbeddingRanking(TextVectors(TableEmbedder(FACTS, TABLE), similarity="dot"))
+    for step, texts in enumerate(steps, start=1):
+        learned = [Triplet(*text.split(", ")) for text in texts]
+        ranking.add(store.apply(StepChange(step, "", learned)).added)
+    names = {fact.id: str(fact.triplet) for fact in store.current()}
+    facts = semantic_search(
+        [Query("how to grill?", 2)], ranking, store.fact, width=1, threshold=0.5
+    )
+    # "how to grill?" finds the bbq's use (0.75); of its vertices, "bbq" finds the backyard
+    # (0.875 > 0.75) and "grilling" the use again, now with 1.
+    assert [(names[item.fact.id], item.score) for item in facts] == [
+        ("bbq, used for, grilling", 1.0),
+        ("bbq, is in, backyard", 0.875),
+    ]
+    episodes = episodic_search([item.fact.id for item in facts], store, k=2)
+    # Step 1: n = 2 of N = 2, 2/2 · log2 2 = 1. Step 2: n = 1 of N = 3, 1/3 · log2 3.
+    # Step 3 has one triplet, none of them found: 0.
+    assert [(item.episode.step, item.score) for item in episodes] == [
+        (1, 1.0),
+        (2, 1 / 3 * math.log2(3)),
+    ]

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from graphs import write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference_store import ReferenceStore
 
-from arigraph_local.memory.directions import DIRECTIONS, direction_of
-from arigraph_local.memory.spatial import SpatialMap, direction_triplets
-from arigraph_local.memory.store import Fact
+from arigraph_local.memory.directions import (
+    DIRECTIONS,
+    direction_of,
+    may_be_spatial,
+    read_spatial,
+)
+from arigraph_local.memory.spatial import SpatialFacts, SpatialMap, direction_triplets
+from arigraph_local.memory.store import Fact, Retirement, StepChange, Store
 from arigraph_local.memory.triplet import Triplet, make_triplet
 
 RUNS = Path(__file__).resolve().parents[3] / "shared" / "data" / "gpt4_runs"
@@ -44,6 +53,23 @@ def spatial(*rows: tuple[str, str, str], rooms: set[str] | None = ROOMS) -> Spat
         ("room a", "has an open door to the west leading to", "room b"),
         ("west exit of room a", "leads to", "room b"),
         ("exit west of the room a", "leads to", "room b"),
+        ("room b", "west_of", "room a"),
+        ("room b", "isWestOf", "room a"),
+        ("room b", "is_located_to_the_west_of", "room a"),
+        ("room a", "west exit leads to", "room b"),
+        ("room a", "has west exit to", "room b"),
+        ("room a", "hasWestExitTo", "room b"),
+        ("room a", "leads_west_to", "room b"),
+        ("room a", "to the west is", "room b"),
+        ("room a", "on the west side lies", "room b"),
+        ("room a", "is connected on the west to", "room b"),
+        ("room a", "is connected to", "room b on the west"),
+        ("room a", "leads to", "room b to the west"),
+        ("room a", "leads_to", "the room b (west)"),
+        ("room a", "connectedTo", "room b, to the west side"),
+        ("room a", "has exit to the west", "leading to room b"),
+        ("room a", "has exit west", "which leads to the room b"),
+        ("room a", "has west exit", "to room b"),
     ],
 )
 def test_a_passage_as_models_write_it(row: tuple[str, str, str]) -> None:
@@ -72,6 +98,16 @@ def test_a_passage_as_models_write_it(row: tuple[str, str, str]) -> None:
         ("west exit", "is in", "room a"),
         ("unexplored exit west", "is an exit of", "room a"),
         ("west exit of room a", "is", "unblocked"),
+        ("room a", "has exit:", "west"),
+        ("room a", "hasExit", "west"),
+        ("room a", "has_exit", "west"),
+        ("room a", "exit to the", "west"),
+        ("room a", "has", "exit to the west"),
+        ("room a", "has west exit", "unguarded"),
+        ("room a", "hasWestExit", "yes"),
+        ("room a", "is unguarded", "west"),
+        ("room a", "has exit to the west", "leading to somewhere"),
+        ("room a", "leads to", "dark tunnel to the west"),
     ],
 )
 def test_an_exit_as_models_write_it(row: tuple[str, str, str]) -> None:
@@ -99,6 +135,14 @@ def test_an_exit_as_models_write_it(row: tuple[str, str, str]) -> None:
         ("wall", "opens up to reveal", "toolbox"),
         ("west exit", "leads to", "room a"),
         ("south exit", "is unblocked", "none"),
+        ("west exit", "is, unguarded", "true"),
+        ("room a", "to the west is", "table"),
+        ("kitchen", "is connected to", "room b on the table"),
+        ("room a", "is unguarded", "room b"),
+        ("room a", "is", "unguarded"),
+        ("room a", "within", "west"),
+        ("room a", "is west is", "kitchen table"),
+        ("table", "leads to", "room b to the west"),
     ],
 )
 def test_what_is_no_passage_and_no_exit(row: tuple[str, str, str]) -> None:
@@ -145,6 +189,78 @@ def test_the_latest_of_contradicting_facts_holds() -> None:
     assert graph.route("room a", "room b") == ["west"]
 
 
+def learned_again() -> Store:
+    """Room b lies west, then room c does, then room b again, then both are told again."""
+    first, second = "room b, is west of, room a", "room c, is west of, room a"
+    store = ReferenceStore()
+    write(store, 1, [first])
+    write(store, 2, [second], {first: second})
+    write(store, 3, [first], {second: first})
+    write(store, 4, [second])
+    write(store, 5, [first])
+    return store
+
+
+def test_the_latest_learning_holds_also_of_a_fact_learned_again_after_it_was_retired() -> None:
+    store = learned_again()
+    assert SpatialFacts(store).map(ROOMS).passages("room a") == {"west": "room c"}
+    write(store, 6, ["lamp, is in, room a"])
+    first, second = "room b, is west of, room a", "room c, is west of, room a"
+    facts = SpatialFacts(store)
+    outcome = store.apply(change(store, 7, [second, "room c, is east of, room b"], first))
+    facts.retire(outcome.retired)
+    facts.learn(outcome.added)
+    assert facts.map(ROOMS).passages("room a") == {"west": "room c"}
+    outcome = store.apply(change(store, 8, [first]))
+    facts.learn(outcome.added)
+    assert facts.map(ROOMS).passages("room a") == {"west": "room b"}
+    assert SpatialFacts(store).map(ROOMS).passages("room a") == {"west": "room b"}
+
+
+def change(store: Store, step: int, learned: list[str], retired: str = "") -> StepChange:
+    gone = store.find(triplet(*retired.split(", "))) if retired else None
+    texts = [triplet(*text.split(", ")) for text in learned]
+    return StepChange(step, "", texts, [Retirement(gone.id, texts[0], "moved")] if gone else [])
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(0, 3), st.sampled_from(["north", "west"]), st.integers(0, 3)),
+            max_size=3,
+        ),
+        max_size=6,
+    )
+)
+def test_following_a_graph_gives_the_map_that_reading_it_gives(
+    steps: list[list[tuple[int, str, int]]],
+) -> None:
+    """Each step retires the oldest current fact, if it learns anything else."""
+    store = ReferenceStore()
+    followed = SpatialFacts(store)
+    for step, moves in enumerate(steps, start=1):
+        learned = [Triplet(f"room {a}", f"is {way} of", f"room {b}") for a, way, b in moves]
+        gone = [fact for fact in store.current() if fact.triplet not in learned][:1]
+        retired = [Retirement(fact.id, learned[0], "") for fact in gone if learned]
+        outcome = store.apply(StepChange(step, "", learned, retired))
+        followed.retire(outcome.retired)
+        followed.learn(outcome.added)
+    one, other = followed.map(None), SpatialFacts(store).map(None)
+    for room in (f"room {number}" for number in range(4)):
+        assert one.passages(room) == other.passages(room)
+        assert one.destinations(room) == other.destinations(room)
+
+
+def test_a_map_costs_the_spatial_facts_alone() -> None:
+    store = ReferenceStore()
+    write(store, 1, ["room b, is west of, room a", *(f"key {n}, is in, box" for n in range(50))])
+    facts = SpatialFacts(store)
+    with patch("arigraph_local.memory.spatial._statement", wraps=lambda *_: None) as read:
+        facts.map(ROOMS)
+    assert read.call_count == 1
+
+
 def test_routes_are_shortest_and_one_way_passages_stay_one_way() -> None:
     graph = spatial(
         ("b", "is north of", "a"),
@@ -184,6 +300,21 @@ def test_routes_are_shortest_and_one_way_passages_stay_one_way() -> None:
 )
 def test_the_direction_of_a_move(text: str, direction: str | None) -> None:
     assert direction_of(text) == direction
+
+
+@pytest.mark.skipif(not RUNS.is_dir(), reason="the published runs (shared/data) are not here")
+def test_every_direction_in_the_published_runs_is_read_where_a_room_is_named() -> None:
+    """Left unread are only exits that do not say whose they are, and what went `up` or opened."""
+    compass = set(DIRECTIONS) - {"up", "down", "in", "out"}
+    unread = set()
+    for path in sorted(RUNS.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt") as lines:
+            rows = [json.loads(line) for line in lines]
+        told = {tuple(item) for row in rows for item in row["new_triplets"] + (row["graph"] or [])}
+        for item in filter(None, (make_triplet(*parts) for parts in told)):
+            if compass & set(str(item).replace(",", "").split()) and not read_spatial(item, None):
+                unread.add(item.subject)
+    assert all(re.fullmatch(r"(\w+ )?(exit|entranceway)( \w+)?", name) for name in unread), unread
 
 
 def test_a_move_adds_the_papers_two_triplets() -> None:
@@ -240,3 +371,27 @@ def test_the_maps_of_the_published_runs_are_read_whole(game: str) -> None:
             if item.relation == "has exit" and item.object in DIRECTIONS and item.subject in rooms
         }
         assert exits <= {(room, way) for room in rooms for way in known.exits(room)}
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["room", "a", "is", "west", "of", "exit", "to", "leads", "the", "on", "has", "in", "lies"]
+    ),
+    min_size=1,
+    max_size=4,
+).map(" ".join)
+
+
+@settings(deadline=None, max_examples=300)
+@given(WORDS, WORDS, WORDS, st.sampled_from([None, True, False]))
+def test_what_is_quickly_refused_would_not_have_been_read(
+    subject: str, relation: str, object_: str, is_room: bool | None
+) -> None:
+    made = make_triplet(subject, relation, object_)
+    if made is not None and not may_be_spatial(made):
+        assert read_spatial(made, is_room) is None
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_text_can_be_asked_for_directions(subject: str, relation: str, object_: str) -> None:
+    read_spatial(Triplet(subject, relation, object_), None)

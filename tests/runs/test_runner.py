@@ -209,7 +209,7 @@ def test_two_writers_do_not_share_a_run(tmp_path: Path) -> None:
     folder = new_folder(tmp_path / "run")
 
     def second_writer(_: object) -> None:
-        with pytest.raises(RunError, match="another process is writing this run"):
+        with pytest.raises(RunError, match="is writing this run"):
             run_episode(RunFolder(folder.path), equipment())
         raise DieError
 
