@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from arigraph_local.llm.loading import load_engine
     from arigraph_local.llm.scripted import ScriptedEngine
     from arigraph_local.memory.arigraph import AriGraph
-    from arigraph_local.memory.graph_view import GraphView
-    from arigraph_local.memory.kuzu_store import KuzuStore
-    from arigraph_local.memory.ladybug_store import LadybugStore
-    from arigraph_local.memory.loading import load_embedder
-    from arigraph_local.memory.rebuilding import rebuild
-    from arigraph_local.memory.semantic_search import Query
+    from arigraph_local.memory.graph.kuzu_store import KuzuStore
+    from arigraph_local.memory.graph.ladybug_store import LadybugStore
+    from arigraph_local.memory.graph.rebuilding import rebuild
+    from arigraph_local.memory.graph.stores import open_store
+    from arigraph_local.memory.reading.graph_view import GraphView
+    from arigraph_local.memory.search.embedder_loading import load_embedder
+    from arigraph_local.memory.search.semantic_search import Query
     from arigraph_local.memory.settings import MemorySettings
-    from arigraph_local.memory.spatial import Passage
-    from arigraph_local.memory.stores import open_store
+    from arigraph_local.memory.spatial.spatial_map import Passage
     from arigraph_local.memory.triplet import Triplet
 
 _HOMES = {
     "AriGraph": "memory.arigraph",
-    "GraphView": "memory.graph_view",
-    "KuzuStore": "memory.kuzu_store",
-    "LadybugStore": "memory.ladybug_store",
+    "GraphView": "memory.reading.graph_view",
+    "KuzuStore": "memory.graph.kuzu_store",
+    "LadybugStore": "memory.graph.ladybug_store",
     "LlamaEngine": "llm.llama",
     "MemorySettings": "memory.settings",
-    "Passage": "memory.spatial",
-    "Query": "memory.semantic_search",
+    "Passage": "memory.spatial.spatial_map",
+    "Query": "memory.search.semantic_search",
     "ScriptedEngine": "llm.scripted",
     "Triplet": "memory.triplet",
-    "load_embedder": "memory.loading",
+    "load_embedder": "memory.search.embedder_loading",
     "load_engine": "llm.loading",
-    "open_store": "memory.stores",
-    "rebuild": "memory.rebuilding",
+    "open_store": "memory.graph.stores",
+    "rebuild": "memory.graph.rebuilding",
 }
 
 __all__ = [

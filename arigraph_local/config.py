@@ -79,8 +79,12 @@ def _merged(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]
 def _describe(error: ValidationError) -> str:
     """`key 'a.b': what is wrong`, of the first error."""
     first = error.errors()[0]
-    message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
-    given = "" if first["type"] in {"extra_forbidden", "missing"} else f" (got {first['input']!r})"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "unknown key"
+    # A rule about several values of a table is not explained by printing the table.
+    silent = first["type"] in {"extra_forbidden", "missing"} or isinstance(first["input"], dict)
+    given = "" if silent else f" (got {first['input']!r})"
     return f"key '{'.'.join(map(str, first['loc']))}': {message}{given}"
 
 

@@ -60,7 +60,10 @@ class Observed(_Event):
 
 
 class ModelCalled(_Event):
-    """One prompt as sent and one reply as received, with its tokens and why it ended."""
+    """One prompt as sent and one reply as received, with its tokens and why it ended.
+
+    `reasoning` is what the model thought before it; a `cached` reply was not computed again.
+    """
 
     kind: Literal["model_call"] = "model_call"
     task: str
@@ -70,6 +73,8 @@ class ModelCalled(_Event):
     reused: int
     generated: int
     stop: str
+    reasoning: str = ""
+    cached: bool = False
 
 
 class FactRecord(BaseModel):

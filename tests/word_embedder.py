@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arigraph_local.memory.embedder import Vectors
+from arigraph_local.memory.search.embedder import Vectors
 
 
 class WordEmbedder:

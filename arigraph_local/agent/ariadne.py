@@ -16,9 +16,9 @@ from arigraph_local.errors import ContextOverflowError
 from arigraph_local.llm.engine import Completion, Engine, Limits, Message, Request, Sampling
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph, Retrieval
-from arigraph_local.memory.observing import ModelCall
-from arigraph_local.memory.semantic_search import Query
-from arigraph_local.memory.spatial import SpatialMap
+from arigraph_local.memory.learning.observing import ModelCall
+from arigraph_local.memory.search.semantic_search import Query
+from arigraph_local.memory.spatial.spatial_map import SpatialMap
 from arigraph_local.memory.triplet import normalise
 
 CONVERSATION = "agent"
@@ -52,7 +52,11 @@ class Ariadne:
         settings: AgentSettings,
         seed: int = 0,
         reply_seconds: float | None = None,
+        reasoning_tokens: int = 0,
     ) -> None:
+        """`reply_seconds` bounds one reply; `reasoning_tokens` what a reasoning model may think
+        before its plan and before its action.
+        """
         self._engine = engine
         self._memory = memory
         self._goal = goal
@@ -60,6 +64,7 @@ class Ariadne:
         self._settings = settings
         self._seed = seed
         self._reply_seconds = reply_seconds
+        self._reasoning_tokens = reasoning_tokens
         self._system = Message(
             "system",
             prompts.system("plan", goal=goal, max_sub_goals=settings.max_sub_goals),
@@ -148,7 +153,8 @@ class Ariadne:
     def _ask_plan(
         self, working: WorkingMemory, step: int
     ) -> tuple[Completion, Request, dict[str, int]]:
-        limit = self._engine.context_tokens - PLAN_TOKENS - ACT_TOKENS - self._action_room()
+        replies = PLAN_TOKENS + ACT_TOKENS + 2 * self._reasoning_tokens
+        limit = self._engine.context_tokens - replies - self._action_room()
         fitted, dropped = fit(
             working,
             lambda memory: self._engine.count_tokens(self._plan_messages(memory)) <= limit,
@@ -164,6 +170,7 @@ class Ariadne:
                 max_entities=self._settings.max_entities,
             ),
             sampling=self._sampling("plan", step),
+            reasoning_tokens=self._reasoning_tokens,
         )
         return self._engine.generate([request])[0], request, dropped
 
@@ -189,6 +196,7 @@ class Ariadne:
                 limits=Limits(ACT_TOKENS, self._reply_seconds),
                 grammar=self._prompts.grammar("act", actions=actions),
                 sampling=self._sampling("act", step),
+                reasoning_tokens=self._reasoning_tokens,
             )
             try:
                 return self._engine.generate([request])[0], actions

@@ -10,7 +10,7 @@ from arigraph_local.agent.recording import Emit, emit_decision, emit_update, obs
 from arigraph_local.envs.environment import Environment, Observation
 from arigraph_local.events import Acted, Finished
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.spatial import Passage
+from arigraph_local.memory.spatial.spatial_map import Passage
 from arigraph_local.memory.triplet import normalise
 
 

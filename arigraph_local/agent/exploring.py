@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arigraph_local.memory.spatial import SpatialMap
+from arigraph_local.memory.spatial.spatial_map import SpatialMap
 from arigraph_local.memory.triplet import normalise
 
 GO_TO = "go to "

@@ -24,7 +24,7 @@ from arigraph_local.events import (
     TripletRecord,
 )
 from arigraph_local.memory.arigraph import MemoryUpdate
-from arigraph_local.memory.observing import ModelCall
+from arigraph_local.memory.learning.observing import ModelCall
 from arigraph_local.memory.triplet import Triplet
 
 Emit = Callable[[Event], None]
@@ -59,6 +59,8 @@ def _called(step: int, call: ModelCall) -> ModelCalled:
         reused=completion.tokens.reused,
         generated=completion.tokens.generated,
         stop=completion.stop.value,
+        reasoning=completion.reasoning,
+        cached=completion.cached,
     )
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arigraph_local.agent.plan import Plan
-from arigraph_local.memory.episodic_search import FoundEpisode
-from arigraph_local.memory.semantic_search import FoundFact
+from arigraph_local.memory.search.episodic_search import FoundEpisode
+from arigraph_local.memory.search.semantic_search import FoundFact
 
 
 @dataclass(frozen=True)

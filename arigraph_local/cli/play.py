@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from arigraph_local.cli import engine_options as options
+from arigraph_local.cli.engine_options import engine_values
+
 if TYPE_CHECKING:
     from arigraph_local.config import RunConfig
 
@@ -39,16 +42,15 @@ def play(
         Path | None, typer.Option(help="A TOML file with any setting; options override it.")
     ] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
-    context: Annotated[int | None, typer.Option(help="Context size in tokens.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="CPU threads. Default: the physical cores.")
-    ] = None,
-    gpu_layers: Annotated[
-        int | None, typer.Option(help="Layers put on the GPU; -1 for all.")
-    ] = None,
-    chat_format: Annotated[
-        str | None, typer.Option(help="chatml, llama-3 or plain, instead of the model's own.")
-    ] = None,
+    engine: options.Engine = None,
+    context: options.Context = None,
+    threads: options.Threads = None,
+    gpu_layers: options.GpuLayers = None,
+    kv_type: options.KvType = None,
+    flash_attention: options.FlashAttention = None,
+    lora: options.Lora = None,
+    chat_format: options.ChatFormat = None,
+    response_cache: options.ResponseCache = None,
     models_dir: ModelsDir = None,
     out: Out = None,
     as_json: Json = False,
@@ -67,12 +69,19 @@ def play(
         "prompts": _absolute(prompts),
         "seed": seed,
         "agent.steps": steps,
-        "engine.context": context,
-        "engine.threads": threads,
-        "engine.gpu_layers": gpu_layers,
-        "engine.chat_format": chat_format,
     }
     values = {key: value for key, value in given.items() if value is not None}
+    values |= engine_values(
+        engine=engine,
+        context=context,
+        threads=threads,
+        gpu_layers=gpu_layers,
+        kv_type=kv_type,
+        flash_attention=flash_attention,
+        lora=lora,
+        chat_format=chat_format,
+        response_cache=response_cache,
+    )
     if resume is not None:
         if values or config or out:
             raise UsageError("--resume takes the run's own config: give no other setting with it")

@@ -7,6 +7,7 @@ references (`<[12]>`, `<think>`) are refused, because a grammar here must suit a
 
 from __future__ import annotations
 
+import re
 import string
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,6 +18,9 @@ MAX_CODE_POINT = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 _NAME = frozenset(string.ascii_letters + string.digits + "-_")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]"}
+_BLANK = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
+_BLANK_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_PLAIN = re.compile(r'[^"\\]+')
 _HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
 
 
@@ -169,7 +173,10 @@ class _Parser:
 
     def _literal(self) -> Node:
         self._at += 1
-        chars: list[str] = []
+        # Nearly all of a long grammar is literals without escapes.
+        plain = _PLAIN.match(self._text, self._at)
+        chars = [plain[0]] if plain else []
+        self._at += len(chars[0]) if plain else 0
         while self._peek() != '"':
             chars.append(self._char("a literal"))
         self._at += 1
@@ -205,7 +212,7 @@ class _Parser:
         if escape in _HEX_LENGTHS:
             return self._code_point(escape)
         if not escape or escape not in _ESCAPES:
-            raise self._error(f"unknown escape '\\{escape}'")
+            raise self._error(f"unknown escape '\\{escape if escape.isprintable() else '?'}'")
         return _ESCAPES[escape]
 
     def _code_point(self, escape: str) -> str:
@@ -254,21 +261,16 @@ class _Parser:
 
     def _name(self) -> str:
         start = self._at
-        while self._peek() and self._peek() in _NAME:
+        while self._text[self._at : self._at + 1] in _NAME:
             self._at += 1
         if start == self._at:
             raise self._error("expected a rule name")
         return self._text[start : self._at]
 
     def _skip(self, *, newlines: bool) -> None:
-        while char := self._peek():
-            if char == "#":
-                while self._peek() not in ("", "\n", "\r"):
-                    self._at += 1
-            elif char in " \t" or (newlines and char in "\r\n"):
-                self._at += 1
-            else:
-                return
+        """Past blanks and comments; past line ends too if `newlines`."""
+        blank = (_BLANK_LINES if newlines else _BLANK).match(self._text, self._at)
+        self._at = blank.end() if blank else self._at
 
     def _peek(self, ahead: int = 0) -> str:
         return self._text[self._at + ahead : self._at + ahead + 1]

@@ -8,14 +8,12 @@ character, which leaves nothing to be greedy about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from arigraph_local.errors import ArigraphError
+from arigraph_local.llm.constraint import Constraint, first_line
 from arigraph_local.llm.gbnf import (
     Chars,
     Choice,
@@ -27,6 +25,12 @@ from arigraph_local.llm.gbnf import (
     parse_gbnf,
     references,
 )
+from arigraph_local.llm.no_repeats import NoRepeats, Vocabulary
+
+__all__ = ["Constraint", "TokenGrammars", "begins", "byte_grammars", "matches", "to_lark"]
+
+NO_REPEATS = "# no repeats"
+"""A first line of a grammar that asks for no item of a list twice; a comment to other readers."""
 
 _BYTE_END = 256
 _KEPT = 64
@@ -37,13 +41,20 @@ def to_lark(gbnf: str) -> list[str]:
 
     Raises `ArigraphError` naming the line of a syntax error or an undefined rule.
     """
+    return list(_translations(gbnf))
+
+
+def _translations(gbnf: str) -> Iterator[str]:
+    """As `to_lark`, each made when it is wanted."""
     rules = parse_gbnf(gbnf)
-    reachable = _closure("root", rules) | {"root"}
-    recursive = any(name in _closure(name, rules) for name in reachable)
+    leads_to = {
+        name: {reference.name for reference in references(node)} for name, node in rules.items()
+    }
+    reachable = _closure("root", leads_to) | {"root"}
+    recursive = any(name in _closure(name, leads_to) for name in reachable)
     kept = {name: node for name, node in rules.items() if name in reachable}
-    return [
-        _translate(kept, by_char=by_char) for by_char in ((True,) if recursive else (False, True))
-    ]
+    for by_char in (True,) if recursive else (False, True):
+        yield _translate(kept, by_char=by_char)
 
 
 def _translate(rules: Mapping[str, Node], *, by_char: bool) -> str:
@@ -56,15 +67,14 @@ def _translate(rules: Mapping[str, Node], *, by_char: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _closure(name: str, rules: Mapping[str, Node]) -> set[str]:
+def _closure(name: str, leads_to: Mapping[str, set[str]]) -> set[str]:
     """Every rule that `name` leads to; `name` itself only if it is recursive."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
-        for reference in references(rules[waiting.pop()]):
-            if reference.name not in found:
-                found.add(reference.name)
-                waiting.append(reference.name)
+        new = leads_to[waiting.pop()] - found
+        found |= new
+        waiting += new
     return found
 
 
@@ -75,7 +85,7 @@ def _lark(node: Node, names: Mapping[str, str], *, by_char: bool) -> str:
         case Literal(text=text) if by_char:
             return "(" + " ".join(f"/{_escape(ord(char))}/" for char in text) + ")"
         case Literal(text=text):
-            return "/" + "".join(_escape(ord(char)) for char in text) + "/"
+            return "/" + "".join(map(_plain_or_escape, text)) + "/"
         case Chars():
             return f"/{_char_class(node)}/"
         case Reference(name=name):
@@ -98,55 +108,13 @@ def _char_class(chars: Chars) -> str:
     return f"[{'^' if chars.negated else ''}{''.join(parts)}]"
 
 
+def _plain_or_escape(char: str) -> str:
+    """Letters and digits as they are, which is read faster."""
+    return char if char.isascii() and char.isalnum() else _escape(ord(char))
+
+
 def _escape(code_point: int) -> str:
     return f"\\x{{{code_point:x}}}"
-
-
-class Constraint:
-    """Where one reply stands in its grammar.
-
-    Tokens are ids of the vocabulary the `TokenGrammars` was made for. Ids that end a turn are
-    allowed exactly where the text so far is complete; they are never consumed.
-    """
-
-    def __init__(self, matcher: Any, ends: frozenset[int], vocab_size: int) -> None:
-        self._matcher = matcher
-        self._ends = ends
-        self._vocab_size = vocab_size
-
-    def try_consume(self, token: int) -> bool:
-        """Take `token` if the grammar allows it here; otherwise change nothing."""
-        if token in self._ends:
-            return False
-        return bool(self._matcher.try_consume_tokens([token]) == 1)
-
-    def allowed(self) -> npt.NDArray[np.bool_]:
-        """For each id of the vocabulary, whether it may come next; shape (vocabulary,).
-
-        Raises `ArigraphError` when the grammar has grown too complex to follow.
-        """
-        packed = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
-        if self._matcher.is_error():
-            raise ArigraphError(f"grammar: {_first_line(self._matcher.get_error())}")
-        mask = np.unpackbits(packed, bitorder="little")[: self._vocab_size].astype(np.bool_)
-        if mask.size < self._vocab_size:
-            mask = np.pad(mask, (0, self._vocab_size - mask.size))
-        mask[list(self._ends)] = self.accepting
-        return mask
-
-    def forced(self) -> list[int]:
-        """Tokens that must come next whatever the model prefers; often none."""
-        return [int(token) for token in self._matcher.compute_ff_tokens()]
-
-    @property
-    def accepting(self) -> bool:
-        """Whether the text so far is complete; more may still be allowed."""
-        return bool(self._matcher.is_accepting())
-
-    @property
-    def finished(self) -> bool:
-        """Whether the text so far is complete and nothing can follow."""
-        return bool(self._matcher.is_stopped() and not self._matcher.is_error())
 
 
 class TokenGrammars:
@@ -156,31 +124,48 @@ class TokenGrammars:
         """`tokenizer` is an `llguidance.LLTokenizer`; `ends` are the ids that end a turn."""
         self._tokenizer = tokenizer
         self._ends = ends
+        self._vocabulary = Vocabulary(tokenizer)
         self._compiled: dict[str, Any] = {}
 
     def constraint(self, gbnf: str) -> Constraint:
         """A fresh constraint at the start of the grammar.
 
-        Raises `ArigraphError` if the grammar does not compile.
+        It refuses an item that the reply's list already has if the grammar begins with the line
+        `NO_REPEATS`. Raises `ArigraphError` if the grammar does not compile.
         """
+        matcher, size = self._matcher(gbnf), int(self._tokenizer.vocab_size)
+        if gbnf.startswith(NO_REPEATS):
+            return NoRepeats(matcher, self._ends, size, self._vocabulary)
+        return Constraint(matcher, self._ends, size)
+
+    def derives(self, gbnf: str, tokens: Iterable[int], *, partly: bool = False) -> bool:
+        """Whether the grammar derives exactly these tokens, or `partly`, something that begins
+        with them; it says nothing about repeats.
+        """
+        constraint = Constraint(self._matcher(gbnf), self._ends, int(self._tokenizer.vocab_size))
+        taken = all(constraint.try_consume(token) for token in tokens)
+        return taken and (partly or constraint.accepting)
+
+    def _matcher(self, gbnf: str) -> Any:
+        """A matcher of its own for one reply, at the start of the grammar."""
         matcher = self._compiled.pop(gbnf, None) or self._compile(gbnf)
         self._compiled[gbnf] = matcher
         if len(self._compiled) > _KEPT:
             del self._compiled[next(iter(self._compiled))]
-        return Constraint(matcher.deep_copy(), self._ends, int(self._tokenizer.vocab_size))
+        return matcher.deep_copy()
 
     def _compile(self, gbnf: str) -> Any:
         import llguidance
 
         error = ""
-        for lark in to_lark(gbnf):
+        for lark in _translations(gbnf):
             grammar = llguidance.LLMatcher.grammar_from_lark(lark)
             matcher = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0)
             if not matcher.is_error():
                 return matcher
             # A few regular expressions make llguidance panic: then character by character.
             error = matcher.get_error()
-        raise ArigraphError(f"grammar: {_first_line(error)}")
+        raise ArigraphError(f"grammar: {first_line(error)}")
 
 
 class _ByteVocabulary:
@@ -209,9 +194,12 @@ def matches(gbnf: str, text: str) -> bool:
 
     Raises `ArigraphError` if the grammar does not compile.
     """
-    constraint = byte_grammars().constraint(gbnf)
-    return all(constraint.try_consume(byte) for byte in text.encode()) and constraint.accepting
+    return byte_grammars().derives(gbnf, text.encode())
 
 
-def _first_line(message: str) -> str:
-    return message.strip().splitlines()[0] if message.strip() else "unknown error"
+def begins(gbnf: str, text: str) -> bool:
+    """Whether the grammar derives some text that begins with `text`.
+
+    Raises `ArigraphError` if the grammar does not compile.
+    """
+    return byte_grammars().derives(gbnf, text.encode(), partly=True)

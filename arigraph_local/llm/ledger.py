@@ -11,15 +11,22 @@ from arigraph_local.llm.engine import TokenCounts
 
 @dataclass(frozen=True)
 class Cost:
-    """Calls, tokens and wall-clock seconds of one task, or of all."""
+    """Calls, tokens and wall-clock seconds of one task, or of all.
+
+    `cached` counts the calls that a response cache answered.
+    """
 
     calls: int = 0
     tokens: TokenCounts = field(default_factory=TokenCounts)
     seconds: float = 0.0
+    cached: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
-            self.calls + other.calls, self.tokens + other.tokens, self.seconds + other.seconds
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.seconds + other.seconds,
+            self.cached + other.cached,
         )
 
     @property
@@ -34,9 +41,10 @@ class Ledger:
     def __init__(self) -> None:
         self._tasks: dict[str, Cost] = {}
 
-    def add(self, task: str, tokens: TokenCounts, seconds: float) -> None:
+    def add(self, task: str, tokens: TokenCounts, seconds: float, *, cached: bool = False) -> None:
         """Book one reply under its task."""
-        self._tasks[task] = self._tasks.get(task, Cost()) + Cost(1, tokens, seconds)
+        cost = Cost(1, tokens, seconds, int(cached))
+        self._tasks[task] = self._tasks.get(task, Cost()) + cost
 
     @property
     def tasks(self) -> Mapping[str, Cost]:

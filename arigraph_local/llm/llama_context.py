@@ -1,4 +1,4 @@
-"""A llama.cpp context of independent sequences that remembers what each one holds.
+"""Sequences that are computed in fixed chunks, so that their logits are reproducible.
 
 Logits depend, in the last bits, on how many tokens are decoded together and on what else is in the
 same batch or cache stream. So every sequence has its own stream, one sequence is decoded at a time,
@@ -10,57 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.llama_api import api, first_log_error, forget_log_errors
-from arigraph_local.llm.llama_model import LlamaModel
-
-Chunk = tuple[int, ...]
-
-BATCH_TOKENS = 512
-"""Most tokens of one decode call; llama.cpp splits no further, so a chunk is one computation."""
-
-
-def in_batches(tokens: Sequence[int]) -> list[Chunk]:
-    """Tokens in chunks of at most `BATCH_TOKENS`, counted from their own start."""
-    starts = range(0, len(tokens), BATCH_TOKENS)
-    return [tuple(tokens[start : start + BATCH_TOKENS]) for start in starts]
+from arigraph_local.llm.chunks import Chunk
+from arigraph_local.llm.llama_decoder import LlamaDecoder, Logits, Span
 
 
 class LlamaContext:
-    """Key-value memory for `sequences` conversations of `context_tokens` tokens each."""
+    """The sequences of a decoder, with the chunks that each of them holds."""
 
-    def __init__(
-        self, model: LlamaModel, *, context_tokens: int, sequences: int, threads: int
-    ) -> None:
-        """Raises `ArigraphError` when the memory cannot be had."""
-        forget_log_errors()
-        params = api.llama_context_default_params()
-        params.n_ctx = context_tokens * sequences
-        params.n_seq_max = sequences
-        params.n_batch = params.n_ubatch = BATCH_TOKENS
-        params.n_threads = params.n_threads_batch = threads
-        params.kv_unified = False
-        params.swa_full = True
-        self._model = model
-        self._handle = api.llama_init_from_model(model.handle, params)
-        if not self._handle:
-            raise ArigraphError(
-                f"no memory for {sequences} conversations of {context_tokens} tokens with "
-                f"{model.name}: {first_log_error()}; set --context to less"
-            )
-        self._memory = api.llama_get_memory(self._handle)
-        self._batch = api.llama_batch_init(BATCH_TOKENS, 0, 1)
-        self._kept: list[list[Chunk]] = [[] for _ in range(sequences)]
+    def __init__(self, decoder: LlamaDecoder) -> None:
+        """Takes over a decoder that nothing else uses."""
+        self._decoder = decoder
+        self._kept: list[list[Chunk]] = [[] for _ in range(decoder.sequences)]
 
     def free(self) -> None:
         """Release the memory. Freeing twice is harmless."""
-        if self._handle:
-            api.llama_batch_free(self._batch)
-            api.llama_free(self._handle)
-            self._handle = None
+        self._decoder.free()
 
     def kept(self, sequence: int) -> Sequence[Chunk]:
         """The chunks a sequence holds, in order."""
@@ -69,7 +33,7 @@ class LlamaContext:
     def clear(self, sequence: int) -> None:
         """Empty a sequence."""
         self._kept[sequence] = []
-        api.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        self._decoder.remove(sequence)
 
     def prefill(self, sequence: int, chunks: Sequence[Chunk]) -> int:
         """Make a sequence hold exactly `chunks`, computing only what it does not hold yet.
@@ -86,7 +50,7 @@ class LlamaContext:
         del kept[shared:]
         # Also drops what an interrupted call may have left beyond the chunks on record. A model
         # with recurrent state cannot drop a tail; it starts over, in the same chunks.
-        if not api.llama_memory_seq_rm(self._memory, sequence, _size(kept), -1):
+        if not self._decoder.remove(sequence, _size(kept)):
             self.clear(sequence)
         pending = chunks[len(self._kept[sequence]) :]
         for chunk in pending:
@@ -103,33 +67,22 @@ class LlamaContext:
     def _start_over(self, sequence: int, chunks: Sequence[Chunk]) -> None:
         """Compute all chunks into an emptied sequence, and record all but the last."""
         self.clear(sequence)
-        forget_log_errors()
         position = 0
         for chunk in chunks:
             if (code := self._try_decode(sequence, chunk, position)) != 0:
+                error = self._decoder.failure(code)
                 self.clear(sequence)
-                raise ArigraphError(
-                    f"{self._model.name} fails to compute (code {code}): {first_log_error()}"
-                )
+                raise error
             position += len(chunk)
         self._kept[sequence] = list(chunks[:-1])
 
     def _try_decode(self, sequence: int, chunk: Chunk, position: int) -> int:
-        batch = self._batch
-        batch.n_tokens = len(chunk)
-        for index, token in enumerate(chunk):
-            batch.token[index] = token
-            batch.pos[index] = position + index
-            batch.n_seq_id[index] = 1
-            batch.seq_id[index][0] = sequence
-            batch.logits[index] = index == len(chunk) - 1
-        return int(api.llama_decode(self._handle, batch))
+        return self._decoder.decode([Span(sequence, position, chunk, wants_logits=True)])
 
-    def logits(self) -> npt.NDArray[np.float32]:
-        """Logits after the chunk decoded last; shape (vocabulary,), a copy."""
-        pointer = api.llama_get_logits_ith(self._handle, -1)
-        view = np.ctypeslib.as_array(pointer, shape=(self._model.vocab_size,))
-        return np.array(view, dtype=np.float32)
+    def logits(self) -> Logits:
+        """Logits after the chunk decoded last; shape (vocabulary,), until the next `decode`."""
+        row: Logits = self._decoder.logits()[0]
+        return row
 
 
 def _size(chunks: Sequence[Chunk]) -> int:

@@ -7,8 +7,10 @@ import os
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from arigraph_local.errors import ModelFileError, UsageError
+from arigraph_local.errors import ArigraphError, ModelFileError, UsageError
+from arigraph_local.llm.adapters import LoadedAdapters
 from arigraph_local.llm.grammar import TokenGrammars
 from arigraph_local.llm.llama_api import (
     api,
@@ -16,28 +18,39 @@ from arigraph_local.llm.llama_api import (
     forget_log_errors,
     start_backend,
 )
+from arigraph_local.llm.model_file import Fingerprint
+from arigraph_local.llm.model_options import ModelOptions
 
 _MAGIC = b"GGUF"
 _PIECE_BYTES = 256
+_LOAD_MODES = {  # (mmap, mlock)
+    (False, False): api.LLAMA_LOAD_MODE_NONE,
+    (True, False): api.LLAMA_LOAD_MODE_MMAP,
+    (False, True): api.LLAMA_LOAD_MODE_MLOCK,
+    (True, True): api.LLAMA_LOAD_MODE_MMAP_MLOCK,
+}
 
 
 class LlamaModel:
-    """Weights and vocabulary of one GGUF file, memory-mapped where the system allows."""
+    """Weights and vocabulary of one GGUF file."""
 
-    def __init__(self, path: Path, *, name: str, gpu_layers: int = 0) -> None:
-        """`name` is what errors call the model; `gpu_layers` -1 offloads all of them.
+    def __init__(self, path: Path, *, name: str, options: ModelOptions | None = None) -> None:
+        """`name` is what errors call the model.
 
-        Raises `ModelFileError` when the file is missing, is not a GGUF, or does not load.
+        Raises `ModelFileError` when the file is missing, is not a GGUF, or does not load, or an
+        adapter does not; `ArigraphError` when there is no memory for the weights.
         """
+        options = options or ModelOptions()
         _check_header(path)
-        start_backend()
-        forget_log_errors()
-        params = api.llama_model_default_params()
-        params.n_gpu_layers = gpu_layers
         self.name = name
-        self.handle = api.llama_model_load_from_file(os.fsencode(path), params)
-        if not self.handle:
-            raise ModelFileError(f"{path} does not load: {first_log_error()}")
+        self._path = path
+        self._file = Fingerprint.of(path)
+        self.handle = _load(path, name, options)
+        try:
+            self._adapters = LoadedAdapters(self.handle, name, options.adapters)
+        except ArigraphError:
+            self.free()
+            raise
         self.vocab = api.llama_model_get_vocab(self.handle)
         self._buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         self.vocab_size = int(api.llama_vocab_n_tokens(self.vocab))
@@ -47,6 +60,14 @@ class LlamaModel:
         if self.handle:
             api.llama_model_free(self.handle)
             self.handle = None
+
+    def check_unchanged(self) -> None:
+        """Raise `ModelFileError` if the file was replaced or written to since it was loaded."""
+        self._file.check(self._path)
+
+    def apply_adapters(self, context: Any) -> None:
+        """Lay the LoRA adapters, if there are any, over the weights for one context's handle."""
+        self._adapters.apply(context)
 
     def check_context(self, context_tokens: int) -> None:
         """Raise `UsageError` if the model was trained for fewer tokens than asked."""
@@ -159,6 +180,22 @@ class LlamaModel:
         """The text of tokens, control tokens included."""
         data = b"".join(self.piece(token, special=True) for token in tokens if token >= 0)
         return data.decode(errors="replace")
+
+
+def _load(path: Path, name: str, options: ModelOptions) -> Any:
+    start_backend()
+    forget_log_errors()
+    params = api.llama_model_default_params()
+    params.n_gpu_layers = options.gpu_layers
+    params.load_mode = _LOAD_MODES[options.mmap, options.mlock]
+    handle = api.llama_model_load_from_file(os.fsencode(path), params)
+    if handle:
+        return handle
+    reason = first_log_error()
+    if "alloc" in reason:
+        size = path.stat().st_size / 1e9
+        raise ArigraphError(f"no memory for {name}: its weights need {size:.1f} GB: {reason}")
+    raise ModelFileError(f"{path} does not load: {reason}")
 
 
 def _check_header(path: Path) -> None:

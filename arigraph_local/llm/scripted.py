@@ -8,6 +8,7 @@ from arigraph_local.errors import ArigraphError, ContextOverflowError
 from arigraph_local.llm.chat import ChatFormat, choose_format
 from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
 from arigraph_local.llm.grammar import matches
+from arigraph_local.llm.reasoning import split_reasoning
 
 Script = Iterable[str] | Callable[[Request], str]
 _CONTROL = ("<|im_start|>", "<|im_end|>")
@@ -17,6 +18,7 @@ class ScriptedEngine:
     """Answers each task from its own list of replies, or by calling its function.
 
     A reply must be one the request's grammar allows, so a script cannot say what no model could.
+    To a request with `reasoning_tokens`, `<think>…</think>` may precede it, no longer than that.
     A reply that an iterator gives is used once; a list is used from its start, once each.
     """
 
@@ -75,14 +77,14 @@ class ScriptedEngine:
         self.requests.append(request)
         parts = self._chat.render_parts(request.messages)
         size = sum(map(estimate_tokens, parts))
-        needed = size + request.limits.max_tokens
+        needed = size + request.reasoning_tokens + request.limits.max_tokens
         if needed > self._context_tokens:
             raise ContextOverflowError(
                 f"task '{request.task}' needs {needed} tokens ({size} of prompt and "
-                f"{request.limits.max_tokens} for the reply), the context holds "
+                f"{needed - size} for the reply), the context holds "
                 f"{self._context_tokens}: set --context to {needed} or more"
             )
-        reply = self._reply(request)
+        reasoning, reply = self._thought(request, self._reply(request))
         if request.grammar is not None and not matches(request.grammar, reply):
             raise ArigraphError(
                 f"script: the reply {reply!r} for task '{request.task}' is outside its grammar"
@@ -91,10 +93,23 @@ class ScriptedEngine:
         return Completion(
             text=reply,
             prompt="".join(parts),
-            tokens=TokenCounts(size - reused, reused, estimate_tokens(reply)),
+            tokens=TokenCounts(size - reused, reused, estimate_tokens(f"{reasoning} {reply}")),
             seconds=0.0,
             stop=StopReason.END,
+            reasoning=reasoning,
         )
+
+    def _thought(self, request: Request, text: str) -> tuple[str, str]:
+        """Reasoning and reply, of a request that allows reasoning."""
+        if not request.reasoning_tokens:
+            return "", text
+        reasoning, reply = split_reasoning(text)
+        if (size := estimate_tokens(reasoning)) > request.reasoning_tokens:
+            raise ArigraphError(
+                f"script: the reasoning for task '{request.task}' takes {size} tokens, "
+                f"{request.reasoning_tokens} are allowed"
+            )
+        return reasoning, reply
 
     def _reply(self, request: Request) -> str:
         if request.task in self._functions:

@@ -13,20 +13,20 @@ from types import TracebackType
 from arigraph_local.errors import ArigraphError
 from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
-from arigraph_local.memory.embedder import Embedder
-from arigraph_local.memory.entity_merging import EntityMerging, Merged, Merging
-from arigraph_local.memory.episodic_search import FoundEpisode, episodic_search
-from arigraph_local.memory.extraction import Rejected
-from arigraph_local.memory.graph_view import GraphView
-from arigraph_local.memory.mentioning import mentioned_names
-from arigraph_local.memory.observing import ModelCall, Observer
-from arigraph_local.memory.outdated import Candidates, Pair, find_candidates
-from arigraph_local.memory.ranking import make_ranking
-from arigraph_local.memory.semantic_search import FoundFact, Query, semantic_search
+from arigraph_local.memory.graph.store import Fact, Retirement, StepChange, Store
+from arigraph_local.memory.learning.entity_merging import EntityMerging, Merged, Merging
+from arigraph_local.memory.learning.extraction import Rejected
+from arigraph_local.memory.learning.mentioning import mentioned_names
+from arigraph_local.memory.learning.observing import ModelCall, Observer
+from arigraph_local.memory.learning.outdated import Candidates, Pair, find_candidates
+from arigraph_local.memory.reading.graph_view import GraphView
+from arigraph_local.memory.search.embedder import Embedder
+from arigraph_local.memory.search.episodic_search import FoundEpisode, episodic_search
+from arigraph_local.memory.search.ranking import make_ranking
+from arigraph_local.memory.search.semantic_search import FoundFact, Query, semantic_search
+from arigraph_local.memory.search.text_vectors import TextVectors
 from arigraph_local.memory.settings import MemorySettings
-from arigraph_local.memory.spatial import Passage, SpatialFacts, SpatialMap
-from arigraph_local.memory.store import Fact, Retirement, StepChange, Store
-from arigraph_local.memory.text_vectors import TextVectors
+from arigraph_local.memory.spatial.spatial_map import Passage, SpatialFacts, SpatialMap
 from arigraph_local.memory.triplet import Triplet, normalise
 
 

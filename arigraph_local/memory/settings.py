@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from arigraph_local.llm.grounding import Grounding
 from arigraph_local.memory.triplet import normalise
 
 
@@ -27,6 +28,9 @@ class MemorySettings(BaseModel):
     `merge_entities` takes a new name for a known entity if the two are spelt alike
     (`merge_ratio`, 0 to 1) and mean the same to the embedder (`merge_similarity`, a cosine);
     names in `keep_apart` are never merged. The paper compares names as they are.
+    `grounding` limits what an extracted triplet can name: `entities` to words of the observation,
+    known names and directions, `entities+relations` also its relation to a list. `no_repeats`
+    makes the model go on or end where it would write a triplet twice. Both are off in the paper.
     `store` is the graph database that a run keeps its graph in.
     """
 
@@ -39,6 +43,8 @@ class MemorySettings(BaseModel):
     threshold: float | None = Field(default=None, allow_inf_nan=False)
     ranking: Literal["embedding", "hybrid"] = "embedding"
     embed_batch: int = Field(default=1, ge=1, le=1024)
+    grounding: Grounding = "none"
+    no_repeats: bool = False
     max_triplets: int = Field(default=16, ge=1, le=100)
     max_known_names: int = Field(default=24, ge=0, le=500)
     max_candidates: int = Field(default=20, ge=1, le=500)

@@ -14,8 +14,8 @@ from arigraph_local.llm.chat import FORMATS
 from arigraph_local.llm.loading import load_engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.llm.registry import ModelKind
-from arigraph_local.memory.extraction import opening
-from arigraph_local.memory.loading import load_embedder
+from arigraph_local.memory.learning.extraction import opening
+from arigraph_local.memory.search.embedder_loading import load_embedder
 from arigraph_local.runs.runner import Equipment
 
 Say = Callable[[str], None]
@@ -29,14 +29,14 @@ def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equi
     game is built and the model is read.
     """
     check_names(config)
-    model = locate(config.model, models_folder(models), ModelKind.GGUF)
+    source = config.engine.server or _model_file(config.model, models)
     embedder = load_embedder(config.embedder, models, config.memory.embed_batch)
     with ExitStack() as stack:
         embedder.start_loading()
         say(f"game: {config.game}")
         environment, files = open_game(config.game)
         stack.callback(environment.close)
-        say(f"model: {model.name} from {model.path}")
+        say(f"model: {config.model} from {source}")
         engine = load_engine(config.model, config.engine, models)
         stack.callback(engine.close)
         say(f"embedder: {embedder.name}")
@@ -47,6 +47,10 @@ def equipment(config: RunConfig, models: Path | None, say: Say) -> Iterator[Equi
             game_digest=files.digest,
             steps=config.agent.steps or files.step_limit,
         )
+
+
+def _model_file(name: str, models: Path | None) -> Path:
+    return locate(name, models_folder(models), ModelKind.GGUF).path
 
 
 def check_names(config: RunConfig) -> None:

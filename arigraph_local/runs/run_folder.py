@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from arigraph_local.config import RunConfig, config_toml, read_config
 from arigraph_local.errors import RunError, UsageError
 from arigraph_local.lock import Lock, acquire
-from arigraph_local.memory.stores import graph_file
+from arigraph_local.memory.graph.stores import graph_file
 from arigraph_local.runs import event_log
 
 CONFIG = "config.toml"
@@ -20,7 +20,7 @@ RESULT = "result.json"
 
 
 class TaskCost(BaseModel):
-    """Calls, tokens and seconds of one task, or of all."""
+    """Calls, tokens and seconds of one task, or of all; `cached` calls came from a cache."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,6 +29,7 @@ class TaskCost(BaseModel):
     reused: int = 0
     generated: int = 0
     seconds: float = 0.0
+    cached: int = 0
 
 
 class RunResult(BaseModel):

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from arigraph_local.errors import GraphError, RunError
+from arigraph_local.errors import GraphError
 from arigraph_local.events import Event, MemoryUpdated
-from arigraph_local.memory.graph_database import database_files
-from arigraph_local.memory.graph_files import set_aside
-from arigraph_local.memory.seal import seal_file
-from arigraph_local.memory.store import Retirement, StepChange, Store
-from arigraph_local.memory.stores import StoreKind, open_store
+from arigraph_local.memory.graph.graph_files import remove_graph, set_aside
+from arigraph_local.memory.graph.store import Retirement, StepChange, Store
+from arigraph_local.memory.graph.stores import StoreKind, open_store
 from arigraph_local.memory.triplet import Triplet
 
 Say = Callable[[str], None]
@@ -63,7 +61,7 @@ def _opened(path: Path, kind: StoreKind, logged: Sequence[StepChange], say: Say)
         return store
     store.close()
     if common == len(logged):
-        _remove(path)
+        remove_graph(path)
     else:
         aside = set_aside(path)
         say(f"{path} is not the graph of this log: now {aside}, and rebuilt from the log")
@@ -78,12 +76,3 @@ def _same(steps: tuple[StepChange, StepChange]) -> bool:
 def _parts(change: StepChange) -> tuple[object, ...]:
     retired = {(gone.fact_id, gone.replacement, gone.reason) for gone in change.retired}
     return (change.step, change.text, set(change.learned), retired, dict(change.wordings))
-
-
-def _remove(path: Path) -> None:
-    # The seal goes first: without it whatever is left is examined.
-    for file in (seal_file(path), *database_files(path)):
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise RunError(f"{file}: cannot be removed: {error.strerror}") from error

@@ -17,7 +17,7 @@ from arigraph_local.events import Event, Interrupted, RunStarted
 from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.embedder import Embedder
+from arigraph_local.memory.search.embedder import Embedder
 from arigraph_local.runs.event_log import FILE, EventLog, cut_after_last_step, read_events
 from arigraph_local.runs.resume import replay
 from arigraph_local.runs.run_folder import RunFolder, RunResult
@@ -165,6 +165,7 @@ def _agent(config: RunConfig, equipment: Equipment, memory: AriGraph) -> Ariadne
         settings=config.agent,
         seed=config.seed,
         reply_seconds=config.engine.reply_seconds,
+        reasoning_tokens=config.engine.reasoning_tokens,
     )
 
 

@@ -43,7 +43,7 @@ class Summary:
         elif isinstance(event, ModelCalled):
             tokens = TokenCounts(event.computed, event.reused, event.generated)
             seconds = event.time.seconds if event.time else None
-            self.ledger.add(event.task, tokens, seconds or 0.0)
+            self.ledger.add(event.task, tokens, seconds or 0.0, cached=event.cached)
         elif isinstance(event, MemoryUpdated):
             self._facts = event.facts
             self._retired += len(event.retired)
@@ -88,4 +88,5 @@ def _record(cost: Cost) -> TaskCost:
         reused=cost.tokens.reused,
         generated=cost.tokens.generated,
         seconds=round(cost.seconds, 3),
+        cached=cost.cached,
     )

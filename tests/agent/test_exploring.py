@@ -6,7 +6,7 @@ from arigraph_local.agent.exploring import (
     offered_actions,
     route_of,
 )
-from arigraph_local.memory.spatial import SpatialMap
+from arigraph_local.memory.spatial.spatial_map import SpatialMap
 from arigraph_local.memory.triplet import Triplet
 
 ROOMS = {"room a", "room b", "room c"}

@@ -19,7 +19,7 @@ from arigraph_local.events import Event, MemoryUpdated, parse_event
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.kuzu_store import KuzuStore
+from arigraph_local.memory.graph.kuzu_store import KuzuStore
 from arigraph_local.memory.settings import MemorySettings
 
 ALL = ["goal", "hall", "find the key", "brass key"]

@@ -2,9 +2,9 @@
 
 from arigraph_local.agent.plan import Plan
 from arigraph_local.agent.working_memory import PastStep, WorkingMemory, fit
-from arigraph_local.memory.episodic_search import FoundEpisode
-from arigraph_local.memory.semantic_search import FoundFact
-from arigraph_local.memory.store import Episode, Fact
+from arigraph_local.memory.graph.store import Episode, Fact
+from arigraph_local.memory.search.episodic_search import FoundEpisode
+from arigraph_local.memory.search.semantic_search import FoundFact
 from arigraph_local.memory.triplet import Triplet
 
 

@@ -96,7 +96,7 @@ def test_a_damaged_game_is_named_by_its_whole_path(
 ) -> None:
     (tmp_path / "alone.z8").write_bytes(b"\x08" + bytes(1023))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("arigraph_local.runs.equipment.locate", lambda *_: None)
+    monkeypatch.setattr("arigraph_local.runs.equipment._model_file", lambda *_: tmp_path)
     monkeypatch.setattr("arigraph_local.runs.equipment.load_embedder", lambda *_: NoEmbedder())
     code, error = fails(capsys, "play", "alone.z8", "--out", tmp_path / "run")
     assert code == 1

@@ -15,7 +15,7 @@ from arigraph_local.llm.gbnf import (
     Sequence,
     parse_gbnf,
 )
-from arigraph_local.llm.grammar import byte_grammars, matches
+from arigraph_local.llm.grammar import begins, byte_grammars, matches
 
 ALPHABET = 'ab-]^"\\/\n é日𝄞'
 END = 256
@@ -259,3 +259,15 @@ def test_constraints_of_one_grammar_are_independent() -> None:
     assert first.try_consume(ord("a"))
     assert byte_grammars().constraint(grammar).try_consume(ord("a"))
     assert first.try_consume(ord("b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", True), ("a", True), ("ab", True), ("b", False), ("abc", False)]
+)
+def test_begins_tells_whether_a_text_can_go_on_to_be_derived(text: str, expected: bool) -> None:
+    assert begins('root ::= "ab" | "ac"', text) is expected
+
+
+def test_an_escape_that_is_no_character_to_show_keeps_the_error_on_one_line() -> None:
+    with pytest.raises(ArigraphError, match=r"^grammar line 2: unknown escape '\\\?'$"):
+        parse_gbnf('root ::= "\\\n"')

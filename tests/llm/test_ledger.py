@@ -18,6 +18,14 @@ def test_adds_up_by_task_and_in_total() -> None:
     assert ledger.total.seconds == pytest.approx(3.0)
 
 
+def test_replies_from_a_cache_are_counted_beside_the_others() -> None:
+    ledger = Ledger()
+    ledger.add("plan", TokenCounts(50, 10, 5), 0.5)
+    ledger.add("plan", TokenCounts(), 0.0, cached=True)
+    assert ledger.tasks["plan"].calls == 2
+    assert ledger.total.cached == 1
+
+
 def test_tasks_cannot_be_changed_from_outside() -> None:
     ledger = Ledger()
     ledger.add("act", TokenCounts(1, 1, 1), 1.0)

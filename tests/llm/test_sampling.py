@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arigraph_local.llm.engine import Sampling
 from arigraph_local.llm.grammar import Constraint, byte_grammars
@@ -69,3 +73,112 @@ def test_same_seed_same_choices() -> None:
 
 def test_at_least_one_core() -> None:
     assert physical_cores() >= 1
+
+
+def probable(**shares: float) -> npt.NDArray[np.float32]:
+    """Logits of tokens that have these probabilities; all others have none."""
+    scores = np.full(SIZE, -np.inf, dtype=np.float32)
+    for char, share in shares.items():
+        scores[END if char == "end" else ord(char)] = np.log(share)
+    return scores
+
+
+def drawn(
+    sampling: Sampling, scores: npt.NDArray[np.float32], grammar: str | None = None
+) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for seed in range(300 if grammar else 1500):
+        chosen = Sampler(replace(sampling, seed=seed)).choose(
+            scores, letters(grammar) if grammar else None, ENDS
+        )
+        counts[chr(chosen)] = counts.get(chr(chosen), 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("sampling", "kept"),
+    [
+        (Sampling(1.0), "abcd"),
+        (Sampling(1.0, top_p=0.5), "a"),
+        (Sampling(1.0, top_p=0.51), "ab"),
+        (Sampling(1.0, top_p=0.81), "abc"),
+        (Sampling(1.0, min_p=0.5), "ab"),
+        (Sampling(1.0, min_p=0.61), "a"),
+        (Sampling(1.0, top_p=0.95, min_p=0.29), "abc"),
+        (Sampling(1.0, top_p=1e-9), "a"),
+        (Sampling(1.0, min_p=1.0), "a"),
+    ],
+)
+def test_top_p_and_min_p_keep_the_likeliest_and_their_proportions(
+    sampling: Sampling, kept: str
+) -> None:
+    shares = {"a": 0.5, "b": 0.3, "c": 0.15, "d": 0.05}
+    counts = drawn(sampling, probable(**shares))
+    assert set(counts) == set(kept)
+    total = sum(shares[char] for char in kept)
+    for char in kept:
+        share = shares[char] / total
+        deviation = np.sqrt(share * (1 - share) / 1500)
+        assert abs(counts[char] / 1500 - share) <= 4 * deviation
+
+
+def test_the_grammar_chooses_within_the_nucleus_where_it_can() -> None:
+    scores = probable(z=0.5, a=0.25, b=0.2, c=0.05)
+    assert set(drawn(Sampling(1.0, top_p=0.9), scores, "root ::= [abc]")) == {"a", "b"}
+
+
+def test_where_the_grammar_refuses_the_nucleus_the_likeliest_it_allows_are_kept() -> None:
+    scores = probable(z=0.9, a=0.06, b=0.03, c=0.01)
+    assert set(drawn(Sampling(1.0, top_p=0.6), scores, "root ::= [abc]")) == {"a"}
+    assert set(drawn(Sampling(1.0, min_p=0.4), scores, "root ::= [abc]")) == {"a", "b"}
+
+
+def test_a_nucleus_wider_than_what_is_sorted_first() -> None:
+    flat = np.zeros(4096, dtype=np.float32)
+    flat[7] = 1.0
+    chosen = {
+        Sampler(Sampling(1.0, seed, top_p=0.9)).choose(flat, None, frozenset())
+        for seed in range(200)
+    }
+    assert len(chosen) > 100
+    assert max(chosen) > 1024
+
+
+@given(st.integers(0, 2**32), st.floats(0.05, 1.0), st.floats(0.0, 0.5))
+def test_a_nucleus_is_that_of_a_plain_sort(seed: int, top_p: float, min_p: float) -> None:
+    scores = np.random.default_rng(seed).normal(0, 3, 900).astype(np.float32)
+    shares = np.exp(scores.astype(np.float64))
+    shares /= shares.sum()
+    order = np.argsort(-shares)
+    size = int(np.searchsorted(np.cumsum(shares[order]), top_p)) + 1
+    kept = {int(i) for i in order[:size] if shares[i] >= min_p * shares.max() * (1 - 1e-6)}
+    sampler = Sampler(Sampling(2.0, seed, top_p, min_p))
+    assert sampler.choose(scores, None, frozenset()) in kept
+
+
+def test_open_top_p_and_min_p_change_no_draw() -> None:
+    rows = np.random.default_rng(3).normal(0, 2, (30, SIZE)).astype(np.float32)
+    plain, filtered = Sampler(Sampling(0.7, 5)), Sampler(Sampling(0.7, 5, 1.0, 0.0))
+    narrow = Sampler(Sampling(0.7, 5, 0.3))
+    chosen = [plain.choose(row, None, ENDS) for row in rows]
+    assert chosen == [filtered.choose(row, None, ENDS) for row in rows]
+    assert chosen != [narrow.choose(row, None, ENDS) for row in rows]
+
+
+def test_a_known_best_token_is_taken_and_the_grammar_still_rules() -> None:
+    scores = logits(z=9.0, b=2.0, a=1.0)
+    unread = np.full(SIZE, np.nan, dtype=np.float32)
+    sampler = Sampler(Sampling())
+    assert sampler.greedy
+    assert sampler.choose(unread, None, ENDS, best=ord("z")) == ord("z")
+    assert sampler.choose(scores, letters(), ENDS, best=ord("z")) == ord("b")
+
+
+def test_a_known_best_token_decides_nothing_at_a_temperature() -> None:
+    def chosen(best: int | None) -> list[int]:
+        sampler = Sampler(Sampling(1.0, 4))
+        row = np.zeros(SIZE, dtype=np.float32)
+        return [sampler.choose(row, None, ENDS, best=best) for _ in range(9)]
+
+    assert not Sampler(Sampling(1.0)).greedy
+    assert chosen(5) == chosen(None)

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -79,3 +80,20 @@ def test_estimate_counts_words_by_their_bytes() -> None:
     assert estimate_tokens("a key is here") == 4
     assert estimate_tokens("inventory") == 3
     assert TokenCounts(1, 2, 3) + TokenCounts(1, 1, 1) == TokenCounts(2, 3, 4)
+
+
+def test_reasoning_precedes_the_reply_where_it_is_allowed() -> None:
+    engine = ScriptedEngine({"act": ["<think>\na key\n</think>\n\n42", "42", "<think>x</think>42"]})
+    grammar = "root ::= [0-9]{2}"
+    thinking = replace(request("act", grammar=grammar), reasoning_tokens=4)
+    replies = engine.generate([thinking, thinking])
+    assert [(reply.reasoning, reply.text) for reply in replies] == [("a key", "42"), ("", "42")]
+    assert replies[0].tokens.generated == 3
+    with pytest.raises(ArigraphError, match="outside its grammar"):
+        engine.generate([request("act", grammar=grammar)])
+
+
+def test_reasoning_longer_than_allowed_is_refused() -> None:
+    engine = ScriptedEngine({"act": ["<think>one two three</think>42"]})
+    with pytest.raises(ArigraphError, match="reasoning for task 'act' takes 4 tokens, 2 are"):
+        engine.generate([replace(request("act"), reasoning_tokens=2)])

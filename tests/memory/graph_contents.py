@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arigraph_local.memory.store import Retirement, StepChange, Store
+from arigraph_local.memory.graph.store import Retirement, StepChange, Store
 from arigraph_local.memory.triplet import Triplet
 
 IN_LOCKER = Triplet("key 1", "is in", "locker")

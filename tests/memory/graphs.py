@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.store import Interval, Retirement, StepChange, Store
+from arigraph_local.memory.graph.store import Interval, Retirement, StepChange, Store
 from arigraph_local.memory.triplet import Triplet
 
 

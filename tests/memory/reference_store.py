@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.memory.store import Episode, Fact, Interval, StepChange, StepOutcome
+from arigraph_local.memory.graph.store import Episode, Fact, Interval, StepChange, StepOutcome
 from arigraph_local.memory.triplet import Triplet
 
 

@@ -15,13 +15,13 @@ from word_embedder import WordEmbedder
 from arigraph_local.errors import ArigraphError, ContextOverflowError
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.kuzu_store import KuzuStore
-from arigraph_local.memory.outdated import Pair
-from arigraph_local.memory.semantic_search import Query
+from arigraph_local.memory.graph.kuzu_store import KuzuStore
+from arigraph_local.memory.graph.store import Episode, Fact, StepChange
+from arigraph_local.memory.learning.outdated import Pair
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.semantic_search import Query
 from arigraph_local.memory.settings import MemorySettings
-from arigraph_local.memory.spatial import Passage
-from arigraph_local.memory.store import Episode, Fact, StepChange
+from arigraph_local.memory.spatial.spatial_map import Passage
 from arigraph_local.memory.triplet import Triplet
 
 

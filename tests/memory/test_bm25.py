@@ -10,11 +10,11 @@ from hashed_embedder import HashedEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arigraph_local.memory.bm25 import BM25, words_of
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.ranking import EmbeddingRanking, HybridRanking, make_ranking
-from arigraph_local.memory.store import Fact
-from arigraph_local.memory.text_vectors import TextVectors
+from arigraph_local.memory.graph.store import Fact
+from arigraph_local.memory.search.bm25 import BM25, words_of
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.ranking import EmbeddingRanking, HybridRanking, make_ranking
+from arigraph_local.memory.search.text_vectors import TextVectors
 from arigraph_local.memory.triplet import Triplet
 
 WORDS = ("key", "locker", "is", "in", "red", "room")

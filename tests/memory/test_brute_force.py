@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.episodic_search import episodic_search
-from arigraph_local.memory.ranking import EmbeddingRanking
-from arigraph_local.memory.semantic_search import Query, semantic_search
-from arigraph_local.memory.store import Fact, Retirement, StepChange
-from arigraph_local.memory.text_vectors import Similarity, TextVectors
+from arigraph_local.memory.graph.store import Fact, Retirement, StepChange
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.episodic_search import episodic_search
+from arigraph_local.memory.search.ranking import EmbeddingRanking
+from arigraph_local.memory.search.semantic_search import Query, semantic_search
+from arigraph_local.memory.search.text_vectors import Similarity, TextVectors
+from arigraph_local.memory.search.vector_index import VectorIndex
 from arigraph_local.memory.triplet import Triplet
-from arigraph_local.memory.vector_index import VectorIndex
 
 Hit = tuple[Fact, float, int, str]  # the fact, its score, the depth and text that found it
 

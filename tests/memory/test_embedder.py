@@ -11,7 +11,7 @@ import platformdirs
 import pytest
 
 from arigraph_local.errors import ModelFileError, UsageError
-from arigraph_local.memory.sentence_transformer import SentenceTransformerEmbedder
+from arigraph_local.memory.search.sentence_transformer import SentenceTransformerEmbedder
 
 NAME = "all-minilm-l6-v2"
 WORDS = ("kitchen", "room", "key", "locker", "is", "in", "has", "exit", "west", "requires", "the")

@@ -15,14 +15,14 @@ from reference_store import ReferenceStore
 
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.arigraph import AriGraph, MemoryUpdate
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.entity_merging import EntityMerging, Merged, Merging
-from arigraph_local.memory.kuzu_store import KuzuStore
-from arigraph_local.memory.rebuilding import EVERY_NAME, rebuild
+from arigraph_local.memory.graph.kuzu_store import KuzuStore
+from arigraph_local.memory.graph.rebuilding import EVERY_NAME, rebuild
+from arigraph_local.memory.graph.store import StepChange, Store
+from arigraph_local.memory.learning.entity_merging import EntityMerging, Merged, Merging
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.text_vectors import TextVectors
 from arigraph_local.memory.settings import MemorySettings
-from arigraph_local.memory.spatial import Passage
-from arigraph_local.memory.store import StepChange, Store
-from arigraph_local.memory.text_vectors import TextVectors
+from arigraph_local.memory.spatial.spatial_map import Passage
 
 
 class LetterEmbedder:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.episodic_search import episode_score, episodic_search
-from arigraph_local.memory.store import Episode
+from arigraph_local.memory.graph.store import Episode
+from arigraph_local.memory.search.episodic_search import episode_score, episodic_search
 
 
 def episode(step: int, *fact_ids: int) -> Episode:

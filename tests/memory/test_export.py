@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from reference_store import ReferenceStore
 
 from arigraph_local.errors import RunError, UsageError
-from arigraph_local.memory.graph_view import GraphView
-from arigraph_local.memory.rebuilding import rebuild
-from arigraph_local.memory.store import StepChange
+from arigraph_local.memory.graph.rebuilding import rebuild
+from arigraph_local.memory.graph.store import StepChange
+from arigraph_local.memory.reading.graph_view import GraphView
 from arigraph_local.memory.triplet import Triplet, make_triplet
 
 FORMATS = [".json", ".graphml", ".csv"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arigraph_local.errors import UsageError
 from arigraph_local.llm.prompts import PromptSet
-from arigraph_local.memory.extraction import (
+from arigraph_local.memory.learning.extraction import (
     extraction_request,
     opening,
     parse_extraction,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from reference_store import ReferenceStore
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.memory.graph_view import GraphView
-from arigraph_local.memory.store import Fact, Interval
+from arigraph_local.memory.graph.store import Fact, Interval
+from arigraph_local.memory.reading.graph_view import GraphView
 
 ON_TABLE = "lamp, is on, table"
 

@@ -14,7 +14,7 @@ from word_embedder import WordEmbedder
 from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.kuzu_store import KuzuStore
+from arigraph_local.memory.graph.kuzu_store import KuzuStore
 from arigraph_local.memory.settings import MemorySettings
 
 PROMPTS = PromptSet()

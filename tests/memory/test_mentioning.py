@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.memory.mentioning import mentioned_names
+from arigraph_local.memory.learning.mentioning import mentioned_names
 
 NAMES = {"key 1", "golden locker", "key 12", "ox", "red locker"}
 WORDS = st.sampled_from(["key", "1", "12", "old", "night-stand", "cook's", "lamp", "Lamp", "é"])

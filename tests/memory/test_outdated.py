@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.memory.exclusive import excludes
-from arigraph_local.memory.outdated import Candidates, find_candidates, parse_pairs
+from arigraph_local.memory.graph.store import Fact
+from arigraph_local.memory.learning.exclusive import excludes
+from arigraph_local.memory.learning.outdated import Candidates, find_candidates, parse_pairs
 from arigraph_local.memory.settings import MemorySettings
-from arigraph_local.memory.store import Fact
 from arigraph_local.memory.triplet import Triplet
 
 FREE = MemorySettings(structural_guard=False)

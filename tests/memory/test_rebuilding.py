@@ -10,8 +10,8 @@ from graphs import content, travelling_key, write
 from reference_store import ReferenceStore
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.memory.kuzu_store import KuzuStore
-from arigraph_local.memory.rebuilding import EVERY_NAME, rebuild
+from arigraph_local.memory.graph.kuzu_store import KuzuStore
+from arigraph_local.memory.graph.rebuilding import EVERY_NAME, rebuild
 
 KEY, KEYS = "key, is in, box", "keys, is in, box"
 HELD, HELD_KEYS = "key, is in, inventory", "keys, is in, inventory"

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.episodic_search import episodic_search
-from arigraph_local.memory.ranking import EmbeddingRanking
-from arigraph_local.memory.semantic_search import FoundFact, Query, semantic_search
-from arigraph_local.memory.store import Fact, StepChange
-from arigraph_local.memory.text_vectors import TextVectors
+from arigraph_local.memory.graph.store import Fact, StepChange
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.episodic_search import episodic_search
+from arigraph_local.memory.search.ranking import EmbeddingRanking
+from arigraph_local.memory.search.semantic_search import FoundFact, Query, semantic_search
+from arigraph_local.memory.search.text_vectors import TextVectors
 from arigraph_local.memory.triplet import Triplet
 
 

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.directions import (
+from arigraph_local.memory.graph.store import Fact, Retirement, StepChange, Store
+from arigraph_local.memory.spatial.directions import (
     DIRECTIONS,
     direction_of,
     may_be_spatial,
     read_spatial,
 )
-from arigraph_local.memory.spatial import SpatialFacts, SpatialMap, direction_triplets
-from arigraph_local.memory.store import Fact, Retirement, StepChange, Store
+from arigraph_local.memory.spatial.spatial_map import SpatialFacts, SpatialMap, direction_triplets
 from arigraph_local.memory.triplet import Triplet, make_triplet
 
 RUNS = Path(__file__).resolve().parents[3] / "shared" / "data" / "gpt4_runs"
@@ -256,7 +256,9 @@ def test_a_map_costs_the_spatial_facts_alone() -> None:
     store = ReferenceStore()
     write(store, 1, ["room b, is west of, room a", *(f"key {n}, is in, box" for n in range(50))])
     facts = SpatialFacts(store)
-    with patch("arigraph_local.memory.spatial._statement", wraps=lambda *_: None) as read:
+    with patch(
+        "arigraph_local.memory.spatial.spatial_map._statement", wraps=lambda *_: None
+    ) as read:
         facts.map(ROOMS)
     assert read.call_count == 1
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.memory.spelling import spelling_keys, spelling_ratio
+from arigraph_local.memory.learning.spelling import spelling_keys, spelling_ratio
 from arigraph_local.memory.triplet import normalise
 
 LEAST = 0.85

@@ -22,9 +22,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from reference_store import ReferenceStore
 
 from arigraph_local.errors import ArigraphError, UsageError
-from arigraph_local.memory import database_modules, database_store, graph_database, graph_opening
-from arigraph_local.memory.store import Fact, Interval, Retirement, StepChange
-from arigraph_local.memory.stores import STORES, StoreKind, graph_file, open_store
+from arigraph_local.memory.graph import (
+    database_modules,
+    database_store,
+    graph_database,
+    graph_opening,
+)
+from arigraph_local.memory.graph.store import Fact, Interval, Retirement, StepChange
+from arigraph_local.memory.graph.stores import STORES, StoreKind, graph_file, open_store
 from arigraph_local.memory.triplet import Triplet
 
 # Kùzu's own defaults fail at the 16th.

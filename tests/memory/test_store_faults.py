@@ -20,12 +20,13 @@ from graph_contents import ON_TABLE, contents, key_taken, moving_things
 from reference_store import ReferenceStore
 
 from arigraph_local.errors import ArigraphError, RunError
-from arigraph_local.memory import examining
-from arigraph_local.memory.database_modules import load_database_module
-from arigraph_local.memory.graph_files import set_aside
-from arigraph_local.memory.seal import seal_file
-from arigraph_local.memory.store import Fact, Retirement, StepChange
-from arigraph_local.memory.stores import StoreKind, graph_file, open_store
+from arigraph_local.memory.graph import examining
+from arigraph_local.memory.graph.database_modules import load_database_module
+from arigraph_local.memory.graph.graph_files import set_aside
+from arigraph_local.memory.graph.seal import seal_file
+from arigraph_local.memory.graph.snapshot import snapshot_file
+from arigraph_local.memory.graph.store import Fact, Retirement, StepChange
+from arigraph_local.memory.graph.stores import StoreKind, graph_file, open_store
 from arigraph_local.memory.triplet import Triplet
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -143,7 +144,7 @@ def test_an_error_of_the_database_itself_aborts_the_step(
                     store._database,
                     "run",
                     lambda text, given=None, run=run: run(
-                        text, {**given, "id": 1} if given and "s" in given else given
+                        text, {**given, "id0": 1} if given and "s0" in given else given
                     ),
                 )
                 with pytest.raises(RunError, match="duplicated primary key"):
@@ -320,7 +321,7 @@ def test_only_a_cleanly_closed_graph_is_opened_unexamined(
     path = tmp_path / graph_file(kind)
     examined: list[Path] = []
     monkeypatch.setattr(
-        "arigraph_local.memory.database_store.examine",
+        "arigraph_local.memory.graph.database_store.examine",
         lambda kind, path, where: examined.append(path),
     )
     with open_store(kind, path) as store:
@@ -389,7 +390,7 @@ def test_damage_gives_a_prefix_or_an_error_and_never_a_crash(
             store.apply(change)
     allowed = prefixes(changes)
     generator = random.Random(11)
-    for number in range(int(os.environ.get("ARIGRAPH_DAMAGES", "6"))):
+    for number in range(int(os.environ.get("ARIGRAPH_DAMAGES", "4"))):
         folder = tmp_path / str(number)
         shutil.copytree(whole.parent, folder)
         path = folder / whole.name
@@ -469,6 +470,7 @@ def test_a_graph_whose_parts_disagree_is_damaged(kind: StoreKind, tmp_path: Path
         with open_store(kind, path) as store:
             key_taken(store)
             store._database.execute(statement)
+        snapshot_file(path).unlink()
         with pytest.raises(RunError, match=r"is damaged \(.+\): set it aside and rebuild"):
             open_store(kind, path)
 

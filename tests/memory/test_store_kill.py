@@ -19,9 +19,9 @@ import pytest
 from graph_contents import contents
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.database_modules import load_database_module
-from arigraph_local.memory.store import Retirement, StepChange
-from arigraph_local.memory.stores import StoreKind, graph_file, open_store
+from arigraph_local.memory.graph.database_modules import load_database_module
+from arigraph_local.memory.graph.store import Retirement, StepChange
+from arigraph_local.memory.graph.stores import StoreKind, graph_file, open_store
 from arigraph_local.memory.triplet import Triplet
 
 KILLS = int(os.environ.get("ARIGRAPH_KILLS", "4"))

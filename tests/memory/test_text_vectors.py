@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.text_vectors import TextVectors
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.text_vectors import TextVectors
 
 
 class Giving:

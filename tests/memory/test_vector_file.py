@@ -17,7 +17,7 @@ import pytest
 from hashed_embedder import HashedEmbedder
 
 from arigraph_local.errors import ArigraphError, RunError
-from arigraph_local.memory.text_vectors import TextVectors
+from arigraph_local.memory.search.text_vectors import TextVectors
 
 DIMENSIONS = 96
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.store import Fact
-from arigraph_local.memory.text_vectors import Rows, Similarity, TextVectors
+from arigraph_local.memory.graph.store import Fact
+from arigraph_local.memory.search.embedder import Vectors
+from arigraph_local.memory.search.text_vectors import Rows, Similarity, TextVectors
+from arigraph_local.memory.search.vector_index import VectorIndex
 from arigraph_local.memory.triplet import Triplet
-from arigraph_local.memory.vector_index import VectorIndex
 
 
 class RowEmbedder:

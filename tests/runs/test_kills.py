@@ -20,15 +20,15 @@ import pytest
 from arigraph_local.events import MemoryUpdated, RetiredRecord
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.embedder import Vectors
-from arigraph_local.memory.outdated import Pair
-from arigraph_local.memory.store import Store
-from arigraph_local.memory.stores import StoreKind, graph_file
+from arigraph_local.memory.graph.store import Store
+from arigraph_local.memory.graph.stores import StoreKind, graph_file
+from arigraph_local.memory.learning.outdated import Pair
+from arigraph_local.memory.search.embedder import Vectors
 from arigraph_local.memory.triplet import Triplet
 from arigraph_local.runs.event_log import EventLog, read_events
 from arigraph_local.runs.run_graph import logged_changes, run_graph
 
-KILLS = int(os.environ.get("ARIGRAPH_KILLS", "3"))
+KILLS = int(os.environ.get("ARIGRAPH_KILLS", "2"))
 KILLS_A_FOLDER = 10
 SECONDS_TO_OPEN = 5.0
 

@@ -20,7 +20,7 @@ from arigraph_local.errors import ContextOverflowError, RunError, UsageError
 from arigraph_local.events import Acted, Dropped, Interrupted, MemoryUpdated, Retrieved
 from arigraph_local.llm.engine import Engine, Request
 from arigraph_local.llm.scripted import ScriptedEngine
-from arigraph_local.memory.kuzu_store import KuzuStore
+from arigraph_local.memory.graph.kuzu_store import KuzuStore
 from arigraph_local.runs.event_log import FILE, PARTIAL, read_events
 from arigraph_local.runs.run_folder import RESULT, RunFolder, RunResult
 from arigraph_local.runs.runner import Equipment, run_episode

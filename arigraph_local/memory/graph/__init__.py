@@ -1,0 +1,1 @@
+"""The graph itself: facts, intervals and episodes, kept in an embedded database."""

@@ -1,0 +1,1 @@
+"""From an observation to triplets: extraction, outdated facts, entities."""

@@ -1,0 +1,1 @@
+"""What a reader asks of a graph: views, differences, exports."""

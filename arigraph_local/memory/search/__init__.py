@@ -1,0 +1,1 @@
+"""Finding facts and episodes: embeddings, rankings, Algorithms 1 and 2."""

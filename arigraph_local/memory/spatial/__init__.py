@@ -1,0 +1,1 @@
+"""Passages, exits and routes, read from triplets."""
