@@ -149,7 +149,10 @@ def test_a_kill_loses_no_acknowledged_step_and_leaves_no_other(
         folder = tmp_path / f"run {number // KILLS_A_FOLDER}"
         folder.mkdir(exist_ok=True)
         last = kill_a_writer(folder, kind, generator)
-        with AriGraph(ScriptedEngine({}), SizedEmbedder(), check(folder, kind, last)) as memory:
+        store = check(folder, kind, last)
+        # Perhaps a step after the last acknowledged one was logged too.
+        last = store.last_step or 0
+        with AriGraph(ScriptedEngine({}), SizedEmbedder(), store) as memory:
             fact = memory.search([f"key, is in, room {last}"], d=1, w=1).facts[0].fact
             assert str(fact.triplet) == f"key, is in, room {last}"
         assert not list(folder.glob("*.set-aside-*"))
