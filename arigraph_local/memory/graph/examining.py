@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from arigraph_local.memory.graph.seal import matches_contents, read_seal, seal_f
 
 _SECONDS = 10
 _SECONDS_PER_MEBIBYTE = 2
+_PATIENCE = 6
 _DAMAGED = 1
 _OTHER_FORMAT = 3
 
@@ -35,7 +37,8 @@ def damaged(where: str, reason: str) -> GraphError:
 def examine(kind: DatabaseKind, path: Path, where: str) -> None:
     """Raises `RunError` naming `where` if the graph cannot be read whole. Its files stay as are."""
     files = database_files(path)
-    seconds = _SECONDS + _SECONDS_PER_MEBIBYTE * sum(file.stat().st_size for file in files) / 2**20
+    # The child ends itself when it has computed for too long; on a busy machine that takes longer.
+    seconds = _PATIENCE * _seconds_to_compute(path)
     with tempfile.TemporaryDirectory(prefix="arigraph-", ignore_cleanup_errors=True) as folder:
         # Opening a database can change it, so the child is given a copy.
         copy = Path(folder) / path.name
@@ -45,6 +48,11 @@ def examine(kind: DatabaseKind, path: Path, where: str) -> None:
         except OSError as error:
             raise RunError(f"cannot examine {where}: {error.strerror}") from error
         _judge(_run(kind, copy, seconds), where, copy)
+
+
+def _seconds_to_compute(path: Path) -> int:
+    size = sum(file.stat().st_size for file in database_files(path))
+    return _SECONDS + _SECONDS_PER_MEBIBYTE * size // 2**20
 
 
 def _run(kind: DatabaseKind, copy: Path, seconds: float) -> subprocess.CompletedProcess[str] | None:
@@ -69,7 +77,7 @@ def _run(kind: DatabaseKind, copy: Path, seconds: float) -> subprocess.Completed
 
 
 def _judge(child: subprocess.CompletedProcess[str] | None, where: str, copy: Path) -> None:
-    if child is None:
+    if child is None or child.returncode == -signal.SIGXCPU:
         raise damaged(where, "reading it does not end")
     reason = child.stdout.strip().replace(str(copy), where)
     if child.returncode == _OTHER_FORMAT:
@@ -91,18 +99,21 @@ def _read(kind: DatabaseKind, path: Path) -> None:
         raise DamageError("it is not what it was when it was last closed")
 
 
-def _allow_no_core_file() -> None:
+def _limit_damage(path: Path) -> None:
+    """No core file from a crash, and an end to reading without end."""
     try:
         import resource
     except ImportError:
         return
+    seconds = _seconds_to_compute(path)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
 def main(arguments: list[str]) -> int:
     """Examine one graph; the exit status is 0 if it is sound."""
     name, path = arguments
-    _allow_no_core_file()
+    _limit_damage(Path(path))
     try:
         _read(KINDS[name], Path(path))
     except FormatError as error:
