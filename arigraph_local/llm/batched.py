@@ -17,7 +17,7 @@ from typing import Self
 
 from arigraph_local.errors import UsageError
 from arigraph_local.llm.context_options import ContextOptions
-from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
+from arigraph_local.llm.engine import Completion, Message, Request
 from arigraph_local.llm.engine_thread import EngineThread
 from arigraph_local.llm.job import Job
 from arigraph_local.llm.lanes import Decoder
@@ -150,7 +150,6 @@ class _Asked(Job):
     def __init__(self, loaded: LoadedModel, request: Request, prompt: TokenisedPrompt) -> None:
         self.future: Future[Completion] = Future()
         self._asked = time.monotonic()
-        self._prompt = prompt
         self._prepared = loaded.prepare(request, prompt)
         self._grown: Reply | None = None
         tokens = [token for chunk in prompt.chunks for token in chunk]
@@ -174,14 +173,4 @@ class _Asked(Job):
             return
         size = self.prompt.size
         computed = size - self.reused if self.lane is not None else 0
-        self.future.set_result(
-            Completion(
-                text=reply.text,
-                prompt=self._prompt.text,
-                tokens=TokenCounts(computed, size - computed, reply.generated),
-                seconds=time.monotonic() - self._asked,
-                stop=reply.stop or StopReason.END,
-                chunks=tuple(reply.chunks),
-                reasoning=reply.reasoning,
-            )
-        )
+        self.future.set_result(reply.completion(size, computed, time.monotonic() - self._asked))

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from arigraph_local.llm.context_options import ContextOptions
-from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
+from arigraph_local.llm.engine import Completion, Message, Request
 from arigraph_local.llm.llama_context import LlamaContext
 from arigraph_local.llm.loaded_model import LoadedModel
 from arigraph_local.llm.model_options import ModelOptions
@@ -114,15 +114,7 @@ class LlamaEngine:
         with self._turn:
             reply = self._loaded.prepare(request, prompt)()
             computed = self._decode(request.conversation, prompt, reply)
-        return Completion(
-            text=reply.text,
-            prompt=prompt.text,
-            tokens=TokenCounts(computed, prompt.size - computed, reply.generated),
-            seconds=time.monotonic() - started,
-            stop=reply.stop or StopReason.END,
-            chunks=tuple(reply.chunks),
-            reasoning=reply.reasoning,
-        )
+        return reply.completion(prompt.size, computed, time.monotonic() - started)
 
     def _decode(self, conversation: str, prompt: TokenisedPrompt, reply: Reply) -> int:
         """Generate until the reply stops; its last chunk is left undecoded, as nothing reads it.

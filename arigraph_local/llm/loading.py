@@ -83,7 +83,7 @@ def _local(name: str, settings: EngineSettings, models: Path | None) -> Engine:
             model.path,
             model_id=identity,
             context_tokens=settings.context,
-            sequences=settings.episodes,
+            sequences=max(CONVERSATIONS, settings.episodes),
             threads=settings.threads,
             chat_format=chat_format,
             options=settings.context_options,
@@ -116,7 +116,9 @@ def _check_memory(model: LocatedModel, settings: EngineSettings) -> None:
     """Refuse what cannot fit; what goes to a GPU is not counted, so nothing is refused there."""
     if settings.gpu_layers != 0:
         return
-    sequences = settings.episodes * (1 if settings.mode == "throughput" else CONVERSATIONS)
+    sequences = CONVERSATIONS * settings.episodes
+    if settings.mode == "throughput":
+        sequences = max(CONVERSATIONS, settings.episodes)
     cache = cache_bytes(
         read_header(model.path), settings.context * sequences, settings.context_options
     )

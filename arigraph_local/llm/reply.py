@@ -7,7 +7,7 @@ import time
 from typing import Protocol
 
 from arigraph_local.llm.chunks import Chunk, in_chunks
-from arigraph_local.llm.engine import Request, StopReason
+from arigraph_local.llm.engine import Completion, Request, StopReason, TokenCounts
 from arigraph_local.llm.grammar import Constraint
 from arigraph_local.llm.llama_decoder import Logits
 from arigraph_local.llm.reasoning import ReasoningPhase
@@ -73,6 +73,18 @@ class Reply:
     def reasoning(self) -> str:
         """The text of the free part."""
         return self._reasoning.text
+
+    def completion(self, prompt_tokens: int, computed: int, seconds: float) -> Completion:
+        """The reply as it has become, of a prompt of which `computed` tokens were not reused."""
+        return Completion(
+            text=self.text,
+            prompt=self._prompt,
+            tokens=TokenCounts(computed, prompt_tokens - computed, self.generated),
+            seconds=seconds,
+            stop=self.stop or StopReason.END,
+            chunks=tuple(self.chunks),
+            reasoning=self.reasoning,
+        )
 
     def begin(self) -> list[int]:
         """The tokens that are forced before the first choice, to be decoded; often none."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from arigraph_local.aside import free_name
 from arigraph_local.errors import UsageError
 
 Warn = Callable[[str], None]
@@ -87,7 +88,7 @@ class ReplyStore:
                     self._connection = _opened(self._folder, thorough=True)
                     return
                 except sqlite3.DatabaseError:
-                    aside = self._free_name()
+                    aside = free_name(self._folder)
                 self._folder.rename(aside)
                 self._folder.mkdir()
                 self._connection = _opened(self._folder)
@@ -95,12 +96,6 @@ class ReplyStore:
             self._give_up(error)
             return
         self._warn(f"the response cache {self._folder} is damaged: set aside as {aside.name}")
-
-    def _free_name(self) -> Path:
-        number = 1
-        while (aside := self._folder.with_name(f"{self._folder.name}.damaged-{number}")).exists():
-            number += 1
-        return aside
 
     def _give_up(self, error: Exception) -> None:
         self._drop()

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -89,7 +90,7 @@ class CachedEngine:
                 replies[index] = answer
                 self._keep(keys[index], answer)
         return [
-            reply or _as_cached(replies[first[key or ""]])
+            reply or self._again(replies, first[key or ""])
             for key, reply in zip(keys, replies, strict=True)
         ]
 
@@ -131,6 +132,13 @@ class CachedEngine:
         ]
         return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()
 
+    @staticmethod
+    def _again(replies: Sequence[Completion | None], index: int) -> Completion:
+        """The reply of an equal request that was asked at the same time."""
+        reply = replies[index]
+        assert reply is not None
+        return replace(reply, tokens=TokenCounts(), seconds=0.0, cached=True)
+
     def _find(self, key: str | None) -> Completion | None:
         text = None if key is None else self._store.get(key)
         if text is None:
@@ -161,21 +169,6 @@ class CachedEngine:
             reasoning=reply.reasoning,
         )
         self._store.put(key, kept.model_dump_json())
-
-
-def _as_cached(reply: Completion | None) -> Completion:
-    """The reply of an equal request that was asked at the same time."""
-    assert reply is not None
-    return Completion(
-        text=reply.text,
-        prompt=reply.prompt,
-        tokens=TokenCounts(),
-        seconds=0.0,
-        stop=reply.stop,
-        chunks=reply.chunks,
-        reasoning=reply.reasoning,
-        cached=True,
-    )
 
 
 def _stop_name(stop_when: Callable[[str], bool] | None) -> str | None:

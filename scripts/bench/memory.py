@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/bench/memory.py [--quick] [--json] [--store kuzu|ladybug]
 
-A step learns ten triplets of an observation of 1 KB: five new ones with one or two new entities,
-four that are restated, one that retires a fact. All of `AriGraph.update` is timed but the model's
+A step learns ten triplets of an observation of 1 KB, five new and five restated, and one fact is
+retired. All of `AriGraph.update` is timed but the model's
 and the embedder's own work; `search` is timed with its queries already embedded (d = 2, w = 6,
 k = 2). Vectors are sums of real MiniLM vectors of words, with noise.
 
@@ -126,14 +126,16 @@ class InstantEngine:
         return 0
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
-        """The extraction set before; of outdated candidates the first pair offered."""
+        """The extraction set before; one fact retired where any can be."""
         return [self._answer(request) for request in requests]
 
     def close(self) -> None:
         """Nothing to free."""
 
     def _answer(self, request: Request) -> Completion:
-        text = self.extracted if request.task == "extract" else "E1>N1"
+        # Of E1 and each new triplet the first pair that was offered counts.
+        outdated = " ".join(f"E1>N{number}" for number in range(1, FACTS_A_STEP + 1))
+        text = self.extracted if request.task == "extract" else outdated
         return Completion(text, "", TokenCounts(), 0.0, StopReason.END)
 
 

@@ -175,7 +175,7 @@ def test_a_damaged_cache_is_set_aside_with_one_line(tmp_path: Path, damage: byte
     with_cache.generate([REQUEST])
     assert with_cache.generate([REQUEST])[0].cached
     assert warnings == [
-        f"the response cache {tmp_path / 'cache'} is damaged: set aside as cache.damaged-1"
+        f"the response cache {tmp_path / 'cache'} is damaged: set aside as cache.set-aside-1"
     ]
 
 

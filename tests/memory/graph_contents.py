@@ -25,6 +25,7 @@ def contents(store: Store) -> dict[str, Any]:
         "episodes": store.episodes(),
         "by_step": [store.episode(step) for step in steps],
         "histories": {number: store.history(number) for number in sorted(facts)},
+        "wordings": {number: store.wordings(number) for number in sorted(facts)},
         "found": {number: store.find(fact.triplet) for number, fact in sorted(facts.items())},
         "facts": [store.fact(number) for number in sorted(facts)],
         "is_current": [store.is_current(number) for number in sorted(facts)],

@@ -108,6 +108,14 @@ class ReferenceStore:
     def mentions(self, fact_id: int) -> Sequence[int]:
         return [episode.step for episode in self.log if fact_id in episode.fact_ids]
 
+    def wordings(self, fact_id: int) -> dict[int, Triplet]:
+        triplet = self.fact(fact_id).triplet
+        return {
+            change.step: change.wordings[triplet]
+            for change in self.applied
+            if triplet in change.wordings
+        }
+
     def changes(self) -> Iterator[StepChange]:
         return iter(self.applied)
 

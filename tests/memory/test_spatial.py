@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_store import ReferenceStore
 
-from arigraph_local.memory.graph.store import Fact, Retirement, StepChange, Store
+from arigraph_local.memory.graph.store import Retirement, StepChange, Store
 from arigraph_local.memory.spatial.directions import (
     DIRECTIONS,
     direction_of,
@@ -170,7 +170,7 @@ def test_an_exit_is_explored_once_a_passage_in_its_direction_is_known() -> None:
 
 def test_without_room_names_every_name_may_be_a_room() -> None:
     rows = [("room y", "is west of", "room x"), ("room y", "leads down to", "cellar")]
-    graph = SpatialMap.from_facts([Fact(number, triplet(*row)) for number, row in enumerate(rows)])
+    graph = SpatialMap(triplet(*row) for row in rows)
     assert graph.route("room x", "cellar") == ["west", "down"]
     assert spatial(*rows).route("room x", "cellar") is None
 

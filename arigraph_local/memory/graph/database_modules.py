@@ -47,10 +47,7 @@ def _load(package: str) -> ModuleType:
         return sys.modules[package]
     spec = importlib.util.find_spec(package)
     if spec is None:
-        extra = "" if package == "kuzu" else f"[{package}]"
-        raise UsageError(
-            f"the graph database {package} is not installed: pip install 'arigraph-local{extra}'"
-        )
+        raise UsageError(f"the graph database {package} is not installed: pip install {package}")
     foreign = [other for other in _EXTENSIONS if other in sys.modules and other not in _loaded]
     if foreign:
         raise UsageError(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from arigraph_local.aside import free_name
 from arigraph_local.errors import RunError
 from arigraph_local.lock import Lock, acquire
 from arigraph_local.memory.graph.graph_database import DATABASE_SUFFIXES, database_files
-from arigraph_local.memory.graph.seal import seal_file
-from arigraph_local.memory.graph.snapshot import snapshot_file
-
-_ASIDE = "set-aside"
+from arigraph_local.memory.graph.seal import SEAL_SUFFIX, seal_file
+from arigraph_local.memory.graph.snapshot import SNAPSHOT_SUFFIX, snapshot_file
 
 
 def lock_graph(path: Path) -> Lock:
@@ -44,7 +43,7 @@ def set_aside(path: Path) -> Path:
         files = [*database_files(path)[::-1], *filter(Path.is_file, _companions(path))]
         if not files:
             raise RunError(f"{path}: there is no graph to set aside")
-        target = _free_name(path)
+        target = free_name(path, (*DATABASE_SUFFIXES, SEAL_SUFFIX, SNAPSHOT_SUFFIX))
         for file in files:
             try:
                 file.rename(target.with_name(target.name + file.name.removeprefix(path.name)))
@@ -66,13 +65,3 @@ def remove_graph(path: Path) -> None:
 
 def _companions(path: Path) -> tuple[Path, Path]:
     return (seal_file(path), snapshot_file(path))
-
-
-def _free_name(path: Path) -> Path:
-    number = 1
-    while True:
-        target = path.with_name(f"{path.name}.{_ASIDE}-{number}")
-        files = [target.with_name(target.name + suffix) for suffix in DATABASE_SUFFIXES]
-        if not any(map(os.path.lexists, (*files, *_companions(target)))):
-            return target
-        number += 1

@@ -76,6 +76,12 @@ class MirroredStore:
         """Steps of the episodes that mention a fact, in order."""
         return self._mirror.mention_steps.get(fact_id, ())
 
+    def wordings(self, fact_id: int) -> dict[int, Triplet]:
+        """By step, what was extracted where merging entities made this fact of it."""
+        worded = self._mirror.wordings
+        steps = (step for step in self.mentions(fact_id) if fact_id in worded.get(step, {}))
+        return {step: worded[step][fact_id] for step in steps}
+
     def history(self, fact_id: int) -> tuple[Interval, ...]:
         """The intervals of a fact, oldest first. Raises `ArigraphError` for an unknown id."""
         self.fact(fact_id)

@@ -16,6 +16,7 @@ from arigraph_local.errors import RunError
 from arigraph_local.memory.graph.graph_database import DatabaseKind, database_files
 from arigraph_local.memory.graph.mirror import GraphMirror
 
+SEAL_SUFFIX = ".seal"
 _VERSION = 1
 _DIGEST_BYTES = 32
 
@@ -47,7 +48,7 @@ class Seal(BaseModel):
 
 def seal_file(path: Path) -> Path:
     """Where the seal of the graph `path` is."""
-    return path.with_name(f"{path.name}.seal")
+    return path.with_name(path.name + SEAL_SUFFIX)
 
 
 def write_seal(path: Path, kind: DatabaseKind, mirror: GraphMirror) -> None:

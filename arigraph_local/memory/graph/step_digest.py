@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 
+from arigraph_local.memory.graph.step_record import to_record
 from arigraph_local.memory.graph.store import StepChange
-from arigraph_local.memory.triplet import Triplet
 
 _BYTES = 12
 
@@ -20,16 +20,5 @@ def step_digest(previous: str, change: StepChange) -> str:
 
     Lists must be ordered as by `Store.changes`.
     """
-    parts = (
-        previous,
-        change.step,
-        change.text,
-        [_parts(triplet) for triplet in change.learned],
-        [(gone.fact_id, _parts(gone.replacement), gone.reason) for gone in change.retired],
-        [(_parts(fact), _parts(wording)) for fact, wording in change.wordings.items()],
-    )
+    parts = (previous, *to_record(change))
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_BYTES).hexdigest()
-
-
-def _parts(triplet: Triplet) -> tuple[str, str, str]:
-    return (triplet.subject, triplet.relation, triplet.object)

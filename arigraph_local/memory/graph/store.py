@@ -150,6 +150,10 @@ class Store(Protocol):
         """Steps of the episodes that mention a fact, in order."""
         ...
 
+    def wordings(self, fact_id: int) -> dict[int, Triplet]:
+        """By step, what was extracted where merging entities made this fact of it."""
+        ...
+
     def history(self, fact_id: int) -> tuple[Interval, ...]:
         """The intervals of a fact, oldest first. Raises `ArigraphError` for an unknown id."""
         ...

@@ -126,11 +126,7 @@ class GraphView:
                 for interval in intervals
                 if interval.replaced_by is not None
             ),
-            wordings={
-                change.step: change.wordings[found.triplet]
-                for change in store.changes()
-                if found.triplet in change.wordings
-            },
+            wordings=store.wordings(found.id),
         )
 
     def history(self, entity: str) -> list[HeldFact]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from arigraph_local.aside import free_name
 from arigraph_local.errors import RunError
 from arigraph_local.memory.search.embedder import Vectors
 
@@ -24,6 +25,7 @@ _TABLES = (
     "CREATE TABLE vector (row INTEGER PRIMARY KEY, text BLOB NOT NULL, vector BLOB NOT NULL,"
     " checksum INTEGER NOT NULL)",
 )
+_COMPANIONS = ("-wal", "-journal", "-shm")
 _BLOCK = 512  # rows read at a time
 # What SQLite reports when the file is well and the surroundings are not.
 _NOT_DAMAGE = {
@@ -196,11 +198,9 @@ class _Transaction:
 
 def set_aside(path: Path) -> Path:
     """Rename a file of vectors and its log to `NAME.set-aside-N`; the new path."""
-    number = 1
-    while (target := path.with_name(f"{path.name}.set-aside-{number}")).exists():
-        number += 1
+    target = free_name(path, ("", *_COMPANIONS))
     try:
-        for suffix in ("-wal", "-journal", "-shm"):
+        for suffix in _COMPANIONS:
             companion = path.with_name(path.name + suffix)
             if companion.exists():
                 companion.rename(target.with_name(target.name + suffix))

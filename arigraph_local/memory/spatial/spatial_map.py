@@ -49,11 +49,6 @@ class SpatialMap:
         for triplet in triplets:
             self._read(triplet, names)
 
-    @classmethod
-    def from_facts(cls, facts: Iterable[Fact], rooms: Collection[str] | None = None) -> SpatialMap:
-        """The map of these facts, given oldest first."""
-        return cls((fact.triplet for fact in facts), rooms)
-
     def passages(self, room: str) -> dict[str, str]:
         """Direction -> destination of the passages that leave `room`, in compass order."""
         known = self._passages.get(room, {})
