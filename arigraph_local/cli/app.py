@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from arigraph_local.cli.bench import bench_app
 from arigraph_local.cli.demo import demo
 from arigraph_local.cli.games import games_app
 from arigraph_local.cli.models import models_app
@@ -25,6 +26,7 @@ app.command()(demo)
 app.command()(play)
 app.add_typer(models_app, name="models", help="GGUF and embedding models on this machine.")
 app.add_typer(games_app, name="games", help="Game families, levels and seeds.")
+app.add_typer(bench_app, name="bench", help="How fast this machine is, as ratios.")
 
 
 def _version(wanted: bool) -> None:

@@ -97,10 +97,17 @@ def play(
 def begin(
     config: RunConfig, out: Path | None, models_dir: Path | None, *, as_json: bool, quiet: bool
 ) -> None:
-    """Play a new run in `out`, or in a dated folder."""
+    """Play a new run in `out`, or in a dated folder.
+
+    Engine settings left open are those found fastest here, if any were; the run writes them down.
+    """
     from arigraph_local.cli.session import play_session
+    from arigraph_local.llm.catalogue import models_folder
+    from arigraph_local.llm.tuned import with_tuned
     from arigraph_local.runs.run_folder import RunFolder, check_new, dated_folder
 
+    engine = with_tuned(config.engine, config.model, models_folder(models_dir))
+    config = config.model_copy(update={"engine": engine})
     path = out or dated_folder(config)
     check_new(path)
     play_session(RunFolder(path), config, models_dir, new=True, as_json=as_json, quiet=quiet)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import tomllib
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +84,25 @@ class PromptSet:
             context = template.new_context(values)
             return "".join(template.blocks[block](context)).strip()
 
-    def _readable_errors(self, file: str) -> _ReadableErrors:
-        return _ReadableErrors(self._folder / file)
+    @contextmanager
+    def _readable_errors(self, file: str) -> Iterator[None]:
+        """Turn Jinja2's errors into one line that names the template file, included ones too."""
+        try:
+            yield
+        except jinja2.TemplateNotFound as error:
+            missing = self._folder / (error.name or file)
+            raise UsageError(f"{missing}: missing from the prompt set") from error
+        except jinja2.TemplateSyntaxError as error:
+            place = error.filename or self._folder / file
+            raise UsageError(f"{place}:{error.lineno}: {error.message}") from error
+        except jinja2.TemplateError as error:
+            raise UsageError(f"{self._place(error) or self._folder / file}: {error}") from error
 
-
-class _ReadableErrors:
-    """Turns Jinja2's errors into one line that names the template file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, jinja2.TemplateNotFound):
-            raise UsageError(f"{self._path}: missing from the prompt set") from error
-        if isinstance(error, jinja2.TemplateSyntaxError):
-            raise UsageError(f"{self._path}:{error.lineno}: {error.message}") from error
-        if isinstance(error, jinja2.TemplateError):
-            raise UsageError(f"{self._path}: {error}") from error
+    def _place(self, error: jinja2.TemplateError) -> str | None:
+        """`FILE:LINE` of the template that failed: Jinja2 puts templates into the traceback."""
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if Path(frame.filename).parent == self._folder]
+        return f"{inside[-1].filename}:{inside[-1].lineno}" if inside else None
 
 
 def _find(name: str) -> Path:

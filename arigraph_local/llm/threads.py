@@ -14,10 +14,17 @@ def physical_cores() -> int:
     Two threads on one core share its arithmetic units, which slows matrix products down.
     """
     if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
+        return logical_cores()
     cpus = os.sched_getaffinity(0)
     cores = {_core(cpu) for cpu in cpus}
     return len(cpus) if None in cores else len(cores)
+
+
+def logical_cores() -> int:
+    """Logical cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _core(cpu: int) -> tuple[str, str] | None:

@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/bench/memory.py [--quick] [--json] [--store kuzu|ladybug]
 
-A step learns ten triplets of an observation of 1 KB, five new and five restated, and one fact is
-retired. All of `AriGraph.update` is timed but the model's
+A step learns ten triplets of an observation of 1 KB, five new and five restated; every fifth
+step retires a fact, more often than games do. All of `AriGraph.update` is timed but the model's
 and the embedder's own work; `search` is timed with its queries already embedded (d = 2, w = 6,
 k = 2). Vectors are sums of real MiniLM vectors of words, with noise.
 
@@ -39,6 +39,7 @@ from arigraph_local.memory.settings import MemorySettings
 from arigraph_local.memory.triplet import Triplet
 
 FACTS_A_STEP = 10
+STEPS_A_RETIREMENT = 5
 TIMED_STEPS = 30
 TIMED_SEARCHES = 60
 RELATIONS = ("is in", "is on", "opens", "is locked by", "is east of", "leads to", "needs", "holds")
@@ -119,23 +120,28 @@ class InstantEngine:
 
     def __init__(self) -> None:
         self.extracted = "[]"
-        self.seconds = 0.0
+        self._asked = 0
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """No tokens."""
         return 0
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
-        """The extraction set before; one fact retired where any can be."""
+        """The extraction set before; every fifth time one fact is outdated."""
         return [self._answer(request) for request in requests]
 
     def close(self) -> None:
         """Nothing to free."""
 
-    def _answer(self, request: Request) -> Completion:
+    def _outdated(self) -> str:
+        self._asked += 1
+        if self._asked % STEPS_A_RETIREMENT:
+            return ""
         # Of E1 and each new triplet the first pair that was offered counts.
-        outdated = " ".join(f"E1>N{number}" for number in range(1, FACTS_A_STEP + 1))
-        text = self.extracted if request.task == "extract" else outdated
+        return " ".join(f"E1>N{number}" for number in range(1, FACTS_A_STEP + 1))
+
+    def _answer(self, request: Request) -> Completion:
+        text = self.extracted if request.task == "extract" else self._outdated()
         return Completion(text, "", TokenCounts(), 0.0, StopReason.END)
 
 

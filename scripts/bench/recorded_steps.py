@@ -97,7 +97,16 @@ def record(game: str, model: str, steps: int) -> None:
         recorder = Recorder(gear.engine)
         run_episode(RunFolder.create(Path(name) / "run", config), replace(gear, engine=recorder))
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(_packed(recorder.asked), ensure_ascii=False, indent=0) + "\n")
+    FILE.write_text(_lines(_packed(recorder.asked)))
+
+
+def _lines(packed: dict[str, list[Any]]) -> str:
+    """JSON with one text or call a line, so that two recordings can be compared."""
+    sections = []
+    for name, items in packed.items():
+        rows = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
+        sections.append(f"{json.dumps(name)}: [\n{rows}\n]")
+    return "{" + ",\n".join(sections) + "}\n"
 
 
 def _packed(asked: Sequence[tuple[Request, Completion]]) -> dict[str, Any]:

@@ -104,11 +104,11 @@ def _replacements(
     settings: MemorySettings,
     guarded: Counter[str],
 ) -> list[Triplet]:
-    allowed = [triplet for triplet in linked if excludes(triplet, fact.triplet)]
-    if not settings.structural_guard:
-        allowed = list(linked)
-    elif len(allowed) < len(linked):
-        guarded["not exclusive"] += len(linked) - len(allowed)
+    allowed = list(linked)
+    if settings.structural_guard:
+        allowed = [triplet for triplet in linked if excludes(triplet, fact.triplet)]
+        if len(allowed) < len(linked):
+            guarded["not exclusive"] += len(linked) - len(allowed)
     if allowed and fact.triplet in restated:
         guarded["restatement"] += 1
         return []
