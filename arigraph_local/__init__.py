@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from arigraph_local.llm.llama import LlamaEngine
+    from arigraph_local.llm.llama.llama_engine import LlamaEngine
     from arigraph_local.llm.loading import load_engine
     from arigraph_local.llm.scripted import ScriptedEngine
     from arigraph_local.memory.arigraph import AriGraph

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from arigraph_local.llm.engine import Completion, Request, StopReason, TokenCounts
-from arigraph_local.llm.grammar import byte_grammars
+from arigraph_local.llm.grammar.token_grammar import byte_grammars
 from arigraph_local.llm.scripted import ScriptedEngine
 
 _END = 256

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.llama_decoder import Logits, Span, State
+from arigraph_local.llm.llama.llama_decoder import Logits, Span, State
 
 VOCABULARY = 64
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from fake_decoder import next_token
 
+from arigraph_local.llm.batched.job import Job
 from arigraph_local.llm.engine import StopReason
-from arigraph_local.llm.job import Job
-from arigraph_local.llm.llama_decoder import Logits
+from arigraph_local.llm.llama.llama_decoder import Logits
 
 
 class FakeReply:

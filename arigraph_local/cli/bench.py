@@ -10,7 +10,7 @@ import typer
 from arigraph_local.cli.models import ModelsDir
 
 if TYPE_CHECKING:
-    from arigraph_local.llm.speed import Compared
+    from arigraph_local.llm.llama.speed import Compared
 
 bench_app = typer.Typer(help="Speed on this machine, as ratios.", no_args_is_help=True)
 
@@ -38,10 +38,10 @@ def bench_engine(
     best until then; the last line compares the fastest with what is set by default.
     """
     from arigraph_local.config import DEFAULT_MODEL
-    from arigraph_local.llm.catalogue import locate, models_folder
-    from arigraph_local.llm.loaded_model import LoadedModel
-    from arigraph_local.llm.registry import ModelKind
-    from arigraph_local.llm.speed import (
+    from arigraph_local.llm.files.catalogue import locate, models_folder
+    from arigraph_local.llm.files.registry import ModelKind
+    from arigraph_local.llm.llama.loaded_model import LoadedModel
+    from arigraph_local.llm.llama.speed import (
         CONTEXT,
         compare,
         default_choice,

@@ -28,7 +28,7 @@ def demo(
     """Fetch the small default model if it is missing, and play 15 steps of a Treasure Hunt."""
     from arigraph_local.cli.models import fetch_missing
     from arigraph_local.config import DEFAULT_EMBEDDER, DEFAULT_MODEL, make_config
-    from arigraph_local.llm.catalogue import models_folder
+    from arigraph_local.llm.files.catalogue import models_folder
 
     values = {"game": GAME, "model": model or DEFAULT_MODEL, "agent.steps": steps}
     config = make_config(values | engine_values(threads=threads, gpu_layers=gpu_layers))

@@ -13,10 +13,10 @@ import typer
 from arigraph_local.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from arigraph_local.llm.catalogue import CatalogueEntry
-    from arigraph_local.llm.fetch import Fetched
-    from arigraph_local.llm.registry import Registered
-    from arigraph_local.llm.transfer import Progress, Report
+    from arigraph_local.llm.files.catalogue import CatalogueEntry
+    from arigraph_local.llm.files.fetch import Fetched
+    from arigraph_local.llm.files.registry import Registered
+    from arigraph_local.llm.files.transfer import Progress, Report
 
 models_app = typer.Typer(
     help="Language and embedding models: list, fetch, verify, add.", no_args_is_help=True
@@ -38,8 +38,8 @@ def list_models(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the models of the catalogue and those added, and which are on this disk."""
-    from arigraph_local.llm.catalogue import load_catalogue, models_folder
-    from arigraph_local.llm.registry import load_registry
+    from arigraph_local.llm.files.catalogue import load_catalogue, models_folder
+    from arigraph_local.llm.files.registry import load_registry
 
     folder = models_folder(models_dir)
     catalogue = load_catalogue()
@@ -62,9 +62,9 @@ def fetch_models(
     models_dir: ModelsDir = None,
 ) -> None:
     """Download models by name, check them, and put them into the models folder."""
-    from arigraph_local.llm.catalogue import load_catalogue, models_folder
-    from arigraph_local.llm.fetch import fetch
-    from arigraph_local.llm.registry import load_registry
+    from arigraph_local.llm.files.catalogue import load_catalogue, models_folder
+    from arigraph_local.llm.files.fetch import fetch
+    from arigraph_local.llm.files.registry import load_registry
 
     folder = models_folder(models_dir)
     catalogue, registry = load_catalogue(), load_registry(folder)
@@ -82,9 +82,9 @@ def fetch_models(
 
 def fetch_missing(names: list[str], folder: Path) -> None:
     """Download those of the named catalogue models that are not there; all output on stderr."""
-    from arigraph_local.llm.catalogue import load_catalogue
-    from arigraph_local.llm.fetch import fetch
-    from arigraph_local.llm.integrity import is_fetched
+    from arigraph_local.llm.files.catalogue import load_catalogue
+    from arigraph_local.llm.files.fetch import fetch
+    from arigraph_local.llm.files.integrity import is_fetched
 
     catalogue = load_catalogue()
     for name in names:
@@ -102,9 +102,9 @@ def verify_models(
     models_dir: ModelsDir = None,
 ) -> None:
     """Measure size and SHA-256 of models; without names, of every model that is there."""
-    from arigraph_local.llm.catalogue import load_catalogue, models_folder
-    from arigraph_local.llm.integrity import State, verify
-    from arigraph_local.llm.registry import load_registry
+    from arigraph_local.llm.files.catalogue import load_catalogue, models_folder
+    from arigraph_local.llm.files.integrity import State, verify
+    from arigraph_local.llm.files.registry import load_registry
 
     folder = models_folder(models_dir)
     catalogue, registry = load_catalogue(), load_registry(folder)
@@ -135,8 +135,8 @@ def add_model(
     models_dir: ModelsDir = None,
 ) -> None:
     """Register a model that is already on this disk; nothing is copied."""
-    from arigraph_local.llm.catalogue import check_new_name, load_catalogue, models_folder
-    from arigraph_local.llm.registry import add, load_registry
+    from arigraph_local.llm.files.catalogue import check_new_name, load_catalogue, models_folder
+    from arigraph_local.llm.files.registry import add, load_registry
 
     folder = models_folder(models_dir)
     check_new_name(name, load_catalogue(), folder)
@@ -149,7 +149,7 @@ def add_model(
 
 
 def _catalogue_row(entry: CatalogueEntry, folder: Path) -> dict[str, Any]:
-    from arigraph_local.llm.integrity import is_fetched
+    from arigraph_local.llm.files.integrity import is_fetched
 
     keep = {"name", "kind", "family", "parameters", "quantisation", "bytes", "context", "licence"}
     row = entry.model_dump(mode="json", include=keep)

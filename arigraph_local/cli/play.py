@@ -102,7 +102,7 @@ def begin(
     Engine settings left open are those found fastest here, if any were; the run writes them down.
     """
     from arigraph_local.cli.session import play_session
-    from arigraph_local.llm.catalogue import models_folder
+    from arigraph_local.llm.files.catalogue import models_folder
     from arigraph_local.llm.tuned import with_tuned
     from arigraph_local.runs.run_folder import RunFolder, check_new, dated_folder
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.catalogue import LocatedModel, load_catalogue, locate, models_folder
 from arigraph_local.llm.engine import Engine
-from arigraph_local.llm.gguf import read_header
-from arigraph_local.llm.memory_need import MemoryNeed, cache_bytes, check_memory, memory_here
-from arigraph_local.llm.model_file import checked_sha256, measured_sha256
-from arigraph_local.llm.registry import ModelKind
+from arigraph_local.llm.files.catalogue import LocatedModel, load_catalogue, locate, models_folder
+from arigraph_local.llm.files.gguf import read_header
+from arigraph_local.llm.files.model_file import checked_sha256, measured_sha256
+from arigraph_local.llm.files.registry import ModelKind
+from arigraph_local.llm.llama.memory_need import MemoryNeed, cache_bytes, check_memory, memory_here
 from arigraph_local.llm.settings import EngineSettings
 
 CONVERSATIONS = 2
@@ -44,7 +44,7 @@ def load_engine(
     engine = _served(name, settings) if settings.server else _local(name, settings, models)
     if settings.response_cache is None:
         return engine
-    from arigraph_local.llm.response_cache import CachedEngine
+    from arigraph_local.llm.cached.response_cache import CachedEngine
 
     try:
         folder = settings.response_cache.expanduser()
@@ -60,7 +60,7 @@ def cache_variant(settings: EngineSettings) -> str:
 
 
 def _served(name: str, settings: EngineSettings) -> Engine:
-    from arigraph_local.llm.server import ServerEngine
+    from arigraph_local.llm.served.server_engine import ServerEngine
 
     assert settings.server is not None
     return ServerEngine(
@@ -77,7 +77,7 @@ def _local(name: str, settings: EngineSettings, models: Path | None) -> Engine:
     _check_memory(model, settings)
     chat_format = settings.chat_format or (model.entry.chat_format if model.entry else None)
     if settings.mode == "throughput":
-        from arigraph_local.llm.batched import BatchedEngine
+        from arigraph_local.llm.batched.batched_engine import BatchedEngine
 
         return BatchedEngine.load(
             model.path,
@@ -90,7 +90,7 @@ def _local(name: str, settings: EngineSettings, models: Path | None) -> Engine:
             model_options=settings.model_options,
             kept_bytes=settings.kept_bytes,
         )
-    from arigraph_local.llm.llama import LlamaEngine
+    from arigraph_local.llm.llama.llama_engine import LlamaEngine
 
     return LlamaEngine.load(
         model.path,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from arigraph_local.errors import ArigraphError, ContextOverflowError
-from arigraph_local.llm.chat import ChatFormat, choose_format
+from arigraph_local.llm.chat.chat_format import ChatFormat, choose_format
+from arigraph_local.llm.chat.reasoning import split_reasoning
 from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
-from arigraph_local.llm.grammar import matches
-from arigraph_local.llm.reasoning import split_reasoning
+from arigraph_local.llm.grammar.token_grammar import matches
 
 Script = Iterable[str] | Callable[[Request], str]
 _CONTROL = ("<|im_start|>", "<|im_end|>")

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from arigraph_local.llm.context_options import (
+from arigraph_local.llm.llama.context_options import (
     ContextOptions,
     FlashAttention,
     KvType,
     is_quantised,
 )
-from arigraph_local.llm.model_options import Adapter, ModelOptions
+from arigraph_local.llm.llama.model_options import Adapter, ModelOptions
 
 _OF_THIS_PROCESS = (
     "threads",

@@ -14,9 +14,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from arigraph_local.errors import ModelFileError
-from arigraph_local.llm.context_options import FlashAttention
+from arigraph_local.llm.llama.context_options import FlashAttention
+from arigraph_local.llm.llama.threads import logical_cores
 from arigraph_local.llm.settings import EngineSettings
-from arigraph_local.llm.threads import logical_cores
 
 FILE_NAME = "tuned.toml"
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from arigraph_local.llm.grounding import Grounding
+from arigraph_local.llm.grammar.grounding import Grounding
 from arigraph_local.memory.triplet import normalise
 
 

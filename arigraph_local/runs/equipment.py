@@ -9,11 +9,11 @@ from pathlib import Path
 from arigraph_local.config import RunConfig
 from arigraph_local.envs.games import open_game, parse_game_name
 from arigraph_local.errors import unknown_name
-from arigraph_local.llm.catalogue import locate, models_folder
-from arigraph_local.llm.chat import FORMATS
+from arigraph_local.llm.chat.chat_format import FORMATS
+from arigraph_local.llm.files.catalogue import locate, models_folder
+from arigraph_local.llm.files.registry import ModelKind
 from arigraph_local.llm.loading import load_engine
 from arigraph_local.llm.prompts import PromptSet
-from arigraph_local.llm.registry import ModelKind
 from arigraph_local.memory.learning.extraction import opening
 from arigraph_local.memory.search.embedder_loading import load_embedder
 from arigraph_local.runs.runner import Equipment

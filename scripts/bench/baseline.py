@@ -7,7 +7,7 @@ from pathlib import Path
 import llama_cpp
 
 from arigraph_local.llm.engine import Message, Request
-from arigraph_local.llm.threads import physical_cores
+from arigraph_local.llm.llama.threads import physical_cores
 
 
 class ChatCompletion:

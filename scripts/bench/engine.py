@@ -39,12 +39,12 @@ from baseline import ChatCompletion
 from recorded_steps import Step, play_step, read_steps, record
 from turn_costs import decode_share, grammar_overhead, token_counts
 
-from arigraph_local.llm.batched import BatchedEngine
-from arigraph_local.llm.catalogue import locate, models_folder
-from arigraph_local.llm.context_options import ContextOptions
+from arigraph_local.llm.batched.batched_engine import BatchedEngine
 from arigraph_local.llm.engine import Engine, Limits, Message, Request
-from arigraph_local.llm.llama import LlamaEngine
-from arigraph_local.llm.loaded_model import LoadedModel
+from arigraph_local.llm.files.catalogue import locate, models_folder
+from arigraph_local.llm.llama.context_options import ContextOptions
+from arigraph_local.llm.llama.llama_engine import LlamaEngine
+from arigraph_local.llm.llama.loaded_model import LoadedModel
 
 CONTEXT = 2048
 EPISODES = 16

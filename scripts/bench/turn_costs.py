@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 from recorded_steps import Step
 
+from arigraph_local.llm.batched.job import Job
+from arigraph_local.llm.batched.prefix_store import as_tokens, common_length
+from arigraph_local.llm.batched.scheduler import Scheduler
 from arigraph_local.llm.engine import Limits, Message, Request, TokenCounts
-from arigraph_local.llm.job import Job
-from arigraph_local.llm.llama_context import LlamaContext
-from arigraph_local.llm.llama_decoder import LlamaDecoder, Logits, Span
-from arigraph_local.llm.loaded_model import LoadedModel
-from arigraph_local.llm.prefix_store import as_tokens, common_length
-from arigraph_local.llm.reply import Reply
-from arigraph_local.llm.scheduler import Scheduler
+from arigraph_local.llm.llama.llama_context import LlamaContext
+from arigraph_local.llm.llama.llama_decoder import LlamaDecoder, Logits, Span
+from arigraph_local.llm.llama.loaded_model import LoadedModel
+from arigraph_local.llm.llama.reply import Reply
 
 Clock = Callable[[], float]
 TURNS = 8

@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from arigraph_local.cli.models import models_app
 from arigraph_local.errors import ArigraphError, ModelFileError, UsageError
-from arigraph_local.llm import catalogue
-from arigraph_local.llm.catalogue import CatalogueEntry
-from arigraph_local.llm.transfer import Progress, Report
+from arigraph_local.llm.files import catalogue
+from arigraph_local.llm.files.catalogue import CatalogueEntry
+from arigraph_local.llm.files.transfer import Progress, Report
 
 MODEL = b"GGUF" + struct.pack("<IQQ", 3, 0, 0)
 
@@ -48,13 +48,13 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         }
     )
     monkeypatch.setattr(catalogue, "load_catalogue", lambda: {"tiny": tiny})
-    monkeypatch.setattr("arigraph_local.llm.integrity.load_catalogue", lambda: {"tiny": tiny})
+    monkeypatch.setattr("arigraph_local.llm.files.integrity.load_catalogue", lambda: {"tiny": tiny})
 
     def download(url: str, partial: Path, expected: int | None, report: Report) -> None:
         report(Progress(0, expected, "downloading"))
         partial.write_bytes(path.read_bytes())
 
-    monkeypatch.setattr("arigraph_local.llm.hub.download", download)
+    monkeypatch.setattr("arigraph_local.llm.files.hub.download", download)
     return path
 
 

@@ -15,11 +15,11 @@ import pytest
 from small_model import ACTIONS, SYSTEM, TRIPLETS, USER, model_path
 
 from arigraph_local.errors import ArigraphError, ContextOverflowError, UsageError
-from arigraph_local.llm.batched import BatchedEngine
-from arigraph_local.llm.context_options import ContextOptions
+from arigraph_local.llm.batched.batched_engine import BatchedEngine
 from arigraph_local.llm.engine import Limits, Message, Request, Sampling, StopReason
-from arigraph_local.llm.grammar import matches
-from arigraph_local.llm.llama_decoder import LlamaDecoder, Span
+from arigraph_local.llm.grammar.token_grammar import matches
+from arigraph_local.llm.llama.context_options import ContextOptions
+from arigraph_local.llm.llama.llama_decoder import LlamaDecoder, Span
 
 pytestmark = pytest.mark.model
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from arigraph_local.errors import ModelFileError, UsageError
-from arigraph_local.llm import registry
-from arigraph_local.llm.catalogue import (
+from arigraph_local.llm.files import registry
+from arigraph_local.llm.files.catalogue import (
     CatalogueEntry,
     WheelSource,
     check_new_name,
@@ -15,7 +15,7 @@ from arigraph_local.llm.catalogue import (
     locate,
     models_folder,
 )
-from arigraph_local.llm.registry import ModelKind, load_registry
+from arigraph_local.llm.files.registry import ModelKind, load_registry
 
 EMPTY_GGUF = b"GGUF" + struct.pack("<IQQ", 3, 0, 0)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.errors import ArigraphError, ModelFileError, UsageError
-from arigraph_local.llm.chat import FORMATS, ChatFormat, choose_format
+from arigraph_local.llm.chat.chat_format import FORMATS, ChatFormat, choose_format
 from arigraph_local.llm.engine import Message
 
 GOLDEN = Path(__file__).parent / "golden"

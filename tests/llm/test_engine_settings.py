@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from arigraph_local.config import config_toml, make_config, read_config
-from arigraph_local.llm.context_options import ContextOptions
+from arigraph_local.llm.llama.context_options import ContextOptions
+from arigraph_local.llm.llama.model_options import Adapter, ModelOptions
 from arigraph_local.llm.loading import cache_variant
-from arigraph_local.llm.model_options import Adapter, ModelOptions
 from arigraph_local.llm.settings import EngineSettings
 
 

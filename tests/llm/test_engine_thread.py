@@ -8,9 +8,9 @@ from fake_decoder import FakeDecoder
 from fake_job import FakeJob
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.engine_thread import EngineThread
-from arigraph_local.llm.llama_decoder import Span
-from arigraph_local.llm.scheduler import Scheduler
+from arigraph_local.llm.batched.engine_thread import EngineThread
+from arigraph_local.llm.batched.scheduler import Scheduler
+from arigraph_local.llm.llama.llama_decoder import Span
 
 PATIENCE = 20
 

@@ -17,11 +17,11 @@ from typing import Any, BinaryIO
 import pytest
 
 from arigraph_local.errors import ModelFileError
-from arigraph_local.llm import fetch as fetching
-from arigraph_local.llm import wheels
-from arigraph_local.llm.catalogue import CatalogueEntry
-from arigraph_local.llm.fetch import fetch
-from arigraph_local.llm.transfer import Progress, folder_sha256, size_of
+from arigraph_local.llm.files import fetch as fetching
+from arigraph_local.llm.files import wheels
+from arigraph_local.llm.files.catalogue import CatalogueEntry
+from arigraph_local.llm.files.fetch import fetch
+from arigraph_local.llm.files.transfer import Progress, folder_sha256, size_of
 
 MODEL = b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(range(256)) * 40
 PARTS = 11

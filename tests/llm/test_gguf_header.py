@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.errors import ModelFileError
-from arigraph_local.llm.gguf import read_header
+from arigraph_local.llm.files.gguf import read_header
 
 
 def text(value: str) -> bytes:

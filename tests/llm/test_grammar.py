@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.gbnf import (
+from arigraph_local.llm.grammar.gbnf import (
     Chars,
     Choice,
     Literal,
@@ -15,7 +15,7 @@ from arigraph_local.llm.gbnf import (
     Sequence,
     parse_gbnf,
 )
-from arigraph_local.llm.grammar import begins, byte_grammars, matches
+from arigraph_local.llm.grammar.token_grammar import begins, byte_grammars, matches
 
 ALPHABET = 'ab-]^"\\/\n é日𝄞'
 END = 256

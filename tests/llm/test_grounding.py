@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.errors import UsageError
-from arigraph_local.llm.grammar import byte_grammars, matches
-from arigraph_local.llm.grounding import (
+from arigraph_local.llm.grammar.grounding import (
     Grounding,
     alternatives,
     extraction_grammar,
     word_spans,
 )
+from arigraph_local.llm.grammar.token_grammar import byte_grammars, matches
 from arigraph_local.llm.prompts import PromptSet
 
 PROMPTS = PromptSet()

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from arigraph_local.errors import ModelFileError, UsageError
-from arigraph_local.llm.catalogue import CatalogueEntry
-from arigraph_local.llm.fetch import fetch
-from arigraph_local.llm.hub import file_url
-from arigraph_local.llm.integrity import State, check
-from arigraph_local.llm.registry import load_registry
-from arigraph_local.llm.transfer import ignore_progress
+from arigraph_local.llm.files.catalogue import CatalogueEntry
+from arigraph_local.llm.files.fetch import fetch
+from arigraph_local.llm.files.hub import file_url
+from arigraph_local.llm.files.integrity import State, check
+from arigraph_local.llm.files.registry import load_registry
+from arigraph_local.llm.files.transfer import ignore_progress
 
 MODEL = b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(range(256)) * 8000
 PATH = "/someone/tiny/resolve/main/tiny%20model.gguf"

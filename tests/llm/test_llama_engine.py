@@ -22,10 +22,10 @@ from arigraph_local.llm.engine import (
     Sampling,
     StopReason,
 )
-from arigraph_local.llm.grammar import matches
+from arigraph_local.llm.grammar.token_grammar import matches
 
 if TYPE_CHECKING:
-    from arigraph_local.llm.llama import LlamaEngine
+    from arigraph_local.llm.llama.llama_engine import LlamaEngine
 
 pytestmark = pytest.mark.model
 
@@ -33,7 +33,7 @@ CONTEXT = 512
 
 
 def load(path: Path, **options: Any) -> LlamaEngine:
-    from arigraph_local.llm.llama import LlamaEngine
+    from arigraph_local.llm.llama.llama_engine import LlamaEngine
 
     chosen = {"model_id": "smollm2", "context_tokens": CONTEXT, "conversations": 2, "threads": 1}
     return LlamaEngine.load(path, **{**chosen, **options})
@@ -169,7 +169,7 @@ def test_exactly_one_bos_where_the_model_wants_it(
     engine: LlamaEngine, chat_format: str | None, wants: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SmolLM2's BOS is `<|im_start|>`, which begins its turns and which `plain` writes first."""
-    from arigraph_local.llm.chat import choose_format
+    from arigraph_local.llm.chat.chat_format import choose_format
 
     chat = choose_format(
         chat_format, model_id="m", template=engine._loaded.model.chat_template, bos="<|im_start|>"
@@ -187,7 +187,7 @@ def test_exactly_one_bos_where_the_model_wants_it(
 def test_bos_is_added_only_where_wanted(
     engine: LlamaEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from arigraph_local.llm.chat import ChatFormat
+    from arigraph_local.llm.chat.chat_format import ChatFormat
 
     bare = ChatFormat("{% for m in messages %}{{ m.content }}{% endfor %}", name="bare")
     monkeypatch.setattr(engine._loaded.prompts, "_chat", bare)
@@ -270,7 +270,7 @@ def test_model_that_cannot_drop_a_tail_starts_over(
 
 
 def test_long_turn_is_split_from_its_own_start() -> None:
-    from arigraph_local.llm.chunks import in_chunks
+    from arigraph_local.llm.llama.chunks import in_chunks
 
     tokens = list(range(2 * 512 + 7))
     assert [len(chunk) for chunk in in_chunks(tokens, 512)] == [512, 512, 7]

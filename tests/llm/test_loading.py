@@ -9,12 +9,12 @@ from small_model import model_path
 
 from arigraph_local.errors import ArigraphError, ModelFileError, UsageError
 from arigraph_local.llm import loading
-from arigraph_local.llm.catalogue import locate, models_folder
 from arigraph_local.llm.engine import Completion, Limits, Message, Request
-from arigraph_local.llm.llama_model import LlamaModel
+from arigraph_local.llm.files.catalogue import locate, models_folder
+from arigraph_local.llm.llama.llama_model import LlamaModel
+from arigraph_local.llm.llama.memory_need import Memory
+from arigraph_local.llm.llama.model_options import Adapter, ModelOptions
 from arigraph_local.llm.loading import load_engine
-from arigraph_local.llm.memory_need import Memory
-from arigraph_local.llm.model_options import Adapter, ModelOptions
 from arigraph_local.llm.settings import EngineSettings, LoraSettings
 
 pytestmark = pytest.mark.model

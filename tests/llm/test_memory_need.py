@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.catalogue import load_catalogue
-from arigraph_local.llm.context_options import ContextOptions
-from arigraph_local.llm.gguf import GGUFHeader
-from arigraph_local.llm.memory_need import (
+from arigraph_local.llm.files.catalogue import load_catalogue
+from arigraph_local.llm.files.gguf import GGUFHeader
+from arigraph_local.llm.llama.context_options import ContextOptions
+from arigraph_local.llm.llama.memory_need import (
     Memory,
     MemoryNeed,
     cache_bytes,

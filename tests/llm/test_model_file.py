@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from arigraph_local.errors import ModelFileError
-from arigraph_local.llm import model_file
-from arigraph_local.llm.catalogue import LocatedModel, load_catalogue
-from arigraph_local.llm.model_file import Fingerprint, checked_sha256, measured_sha256
-from arigraph_local.llm.registry import ModelKind
+from arigraph_local.llm.files import model_file
+from arigraph_local.llm.files.catalogue import LocatedModel, load_catalogue
+from arigraph_local.llm.files.model_file import Fingerprint, checked_sha256, measured_sha256
+from arigraph_local.llm.files.registry import ModelKind
 
 
 @pytest.fixture(autouse=True)

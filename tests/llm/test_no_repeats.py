@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arigraph_local.llm.constraint import Constraint
 from arigraph_local.llm.engine import Sampling
-from arigraph_local.llm.grammar import NO_REPEATS, byte_grammars, matches
-from arigraph_local.llm.no_repeats import NoRepeats
-from arigraph_local.llm.sampling import Sampler
+from arigraph_local.llm.grammar.constraint import Constraint
+from arigraph_local.llm.grammar.no_repeats import NoRepeats
+from arigraph_local.llm.grammar.sampling import Sampler
+from arigraph_local.llm.grammar.token_grammar import NO_REPEATS, byte_grammars, matches
 
 END = 256
 PAIRS = 'item ::= "[\\"" [ab] "\\", \\"" [ab] "\\"]"'

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.llm.prefix_store import (
+from arigraph_local.llm.batched.prefix_store import (
     PrefixStore,
     as_tokens,
     common_length,

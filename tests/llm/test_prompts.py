@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arigraph_local.errors import UsageError
-from arigraph_local.llm.grammar import begins, matches
+from arigraph_local.llm.grammar.token_grammar import begins, matches
 from arigraph_local.llm.prompts import PromptSet
 
 

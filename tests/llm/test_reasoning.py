@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.llm.reasoning import (
+from arigraph_local.llm.chat.reasoning import (
     ReasoningPhase,
     ReasoningTags,
     split_reasoning,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tiny_mamba import write_tiny_mamba
 
-from arigraph_local.llm.batched import BatchedEngine
+from arigraph_local.llm.batched.batched_engine import BatchedEngine
 from arigraph_local.llm.engine import Limits, Message, Request, Sampling
-from arigraph_local.llm.llama import LlamaEngine
-from arigraph_local.llm.llama_decoder import LlamaDecoder, Span
+from arigraph_local.llm.llama.llama_decoder import LlamaDecoder, Span
+from arigraph_local.llm.llama.llama_engine import LlamaEngine
 
 SYSTEM = Message("system", "You list facts. " * 8)
 OPTIONS: dict[str, Any] = {

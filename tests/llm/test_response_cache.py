@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from arigraph_local.errors import UsageError
+from arigraph_local.llm.cached.reply_store import ReplyStore
+from arigraph_local.llm.cached.response_cache import CachedEngine
 from arigraph_local.llm.engine import (
     Completion,
     Engine,
@@ -20,8 +22,6 @@ from arigraph_local.llm.engine import (
     StopReason,
     TokenCounts,
 )
-from arigraph_local.llm.reply_store import ReplyStore
-from arigraph_local.llm.response_cache import CachedEngine
 from arigraph_local.llm.scripted import ScriptedEngine
 
 REQUEST = Request(
@@ -149,7 +149,7 @@ def test_asynchronous_requests_are_cached_alike(tmp_path: Path) -> None:
 def test_two_processes_share_one_folder(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path;"
-        "from arigraph_local.llm.reply_store import ReplyStore;"
+        "from arigraph_local.llm.cached.reply_store import ReplyStore;"
         "store = ReplyStore(Path(sys.argv[1]));"
         "[store.put(f'{sys.argv[2]}-{n}', 'x' * 50) for n in range(60)];"
         "store.close()"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arigraph_local.llm.engine import Sampling
-from arigraph_local.llm.grammar import Constraint, byte_grammars
-from arigraph_local.llm.sampling import Sampler
-from arigraph_local.llm.threads import physical_cores
+from arigraph_local.llm.grammar.sampling import Sampler
+from arigraph_local.llm.grammar.token_grammar import Constraint, byte_grammars
+from arigraph_local.llm.llama.threads import physical_cores
 
 END = 256
 ENDS = frozenset({END})

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.llama_decoder import Logits, Span
-from arigraph_local.llm.scheduler import Scheduler
+from arigraph_local.llm.batched.scheduler import Scheduler
+from arigraph_local.llm.llama.llama_decoder import Logits, Span
 
 KEPT = 1 << 20
 SYSTEM = list(range(100, 200))

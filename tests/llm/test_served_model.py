@@ -14,7 +14,6 @@ import pytest
 from served import Answer, Body, Script, chat, serve
 from small_model import model_path
 
-from arigraph_local.llm.catalogue import locate, models_folder
 from arigraph_local.llm.engine import (
     Engine,
     Limits,
@@ -23,10 +22,11 @@ from arigraph_local.llm.engine import (
     Sampling,
     StopReason,
 )
-from arigraph_local.llm.grammar import matches
-from arigraph_local.llm.json_http import Retries
+from arigraph_local.llm.files.catalogue import locate, models_folder
+from arigraph_local.llm.grammar.token_grammar import matches
 from arigraph_local.llm.loading import load_engine
-from arigraph_local.llm.server import ServerEngine
+from arigraph_local.llm.served.json_http import Retries
+from arigraph_local.llm.served.server_engine import ServerEngine
 from arigraph_local.llm.settings import EngineSettings
 
 pytestmark = pytest.mark.model
@@ -117,8 +117,6 @@ def _llama_cpp_server() -> Iterator[str]:
 
 
 def test_the_server_of_llama_cpp_python_answers_within_the_grammar() -> None:
-    for module in ("uvicorn", "fastapi", "sse_starlette", "starlette_context"):
-        pytest.importorskip(module)
     with _llama_cpp_server() as url:
         engine = ServerEngine(url, "tiny", context_tokens=512, retries=Retries(20, 0.5))
         [reply] = engine.generate([REQUEST])

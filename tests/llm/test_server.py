@@ -20,8 +20,8 @@ from arigraph_local.llm.engine import (
     StopReason,
     TokenCounts,
 )
-from arigraph_local.llm.json_http import HttpTimeoutError, Retries
-from arigraph_local.llm.server import ServerEngine, estimate_upwards
+from arigraph_local.llm.served.json_http import HttpTimeoutError, Retries
+from arigraph_local.llm.served.server_engine import ServerEngine, estimate_upwards
 
 REQUEST = Request(
     "act",
@@ -359,9 +359,9 @@ def test_reasoning_is_taken_apart_from_the_reply() -> None:
 
 
 def test_the_grammar_with_reasoning_lets_any_thoughts_precede_the_reply() -> None:
-    from arigraph_local.llm.grammar import matches
-    from arigraph_local.llm.reasoning import ReasoningTags
-    from arigraph_local.llm.server_protocol import thinking_grammar
+    from arigraph_local.llm.chat.reasoning import ReasoningTags
+    from arigraph_local.llm.grammar.token_grammar import matches
+    from arigraph_local.llm.served.server_protocol import thinking_grammar
 
     grammar = thinking_grammar("root ::= [ab] tail\ntail ::= [0-9]", ReasoningTags())
     assert matches(grammar, "<think>\nif x < 3, so <b>\n</think>\n\na1")

@@ -14,11 +14,11 @@ import pytest
 from small_model import GRAMMARS, SYSTEM, model_path
 
 from arigraph_local.errors import ArigraphError
-from arigraph_local.llm.batched import BatchedEngine
+from arigraph_local.llm.batched.batched_engine import BatchedEngine
 from arigraph_local.llm.engine import Completion, Limits, Message, Request, Sampling, StopReason
-from arigraph_local.llm.grammar import matches
-from arigraph_local.llm.llama import LlamaEngine
-from arigraph_local.llm.llama_decoder import LlamaDecoder, Span
+from arigraph_local.llm.grammar.token_grammar import matches
+from arigraph_local.llm.llama.llama_decoder import LlamaDecoder, Span
+from arigraph_local.llm.llama.llama_engine import LlamaEngine
 
 pytestmark = pytest.mark.model
 

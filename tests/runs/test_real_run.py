@@ -11,8 +11,8 @@ import pytest
 from arigraph_local.cli.app import run
 from arigraph_local.errors import ArigraphError
 from arigraph_local.events import ModelCalled, RunStarted
-from arigraph_local.llm.catalogue import locate, models_folder
-from arigraph_local.llm.grammar import matches
+from arigraph_local.llm.files.catalogue import locate, models_folder
+from arigraph_local.llm.grammar.token_grammar import matches
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.resources import data_folder
 from arigraph_local.runs.event_log import FILE, read_events

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arigraph_local.errors import UsageError
 from arigraph_local.llm.engine import Limits, Message, Request
-from arigraph_local.llm.grounding import extraction_grammar
+from arigraph_local.llm.grammar.grounding import extraction_grammar
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.settings import MemorySettings
 from arigraph_local.memory.triplet import Triplet, is_unicode, make_triplet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arigraph_local.llm.catalogue import locate, models_folder
-from arigraph_local.llm.registry import ModelKind
+from arigraph_local.llm.files.catalogue import locate, models_folder
+from arigraph_local.llm.files.registry import ModelKind
 from arigraph_local.memory.search.sentence_transformer import SentenceTransformerEmbedder
 
 

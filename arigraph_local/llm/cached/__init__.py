@@ -1,0 +1,1 @@
+"""Replies given again to equal requests."""

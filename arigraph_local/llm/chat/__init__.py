@@ -1,0 +1,1 @@
+"""From turns to text: chat templates and reasoning parts."""

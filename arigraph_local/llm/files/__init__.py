@@ -1,0 +1,1 @@
+"""Model files: the catalogue, fetching, checking, reading GGUF headers."""

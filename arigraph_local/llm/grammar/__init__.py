@@ -1,0 +1,1 @@
+"""What a reply may be: GBNF, constraints on tokens, sampling under them."""

@@ -1,0 +1,1 @@
+"""A model that an OpenAI-compatible server runs."""
