@@ -29,7 +29,7 @@ _HOMES = {
     "GraphView": "memory.reading.graph_view",
     "KuzuStore": "memory.graph.kuzu_store",
     "LadybugStore": "memory.graph.ladybug_store",
-    "LlamaEngine": "llm.llama",
+    "LlamaEngine": "llm.llama.llama_engine",
     "MemorySettings": "memory.settings",
     "Passage": "memory.spatial.spatial_map",
     "Query": "memory.search.semantic_search",

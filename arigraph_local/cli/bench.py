@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,7 +44,7 @@ def bench_engine(
     from arigraph_local.llm.llama.loaded_model import LoadedModel
     from arigraph_local.llm.llama.speed import (
         CONTEXT,
-        compare,
+        confirm_fastest,
         default_choice,
         search_fastest,
         speed_of,
@@ -66,10 +67,12 @@ def bench_engine(
         typer.echo(_line(rows[-1]), err=as_json)
 
     typer.echo(f"{located.name} on {this_machine()}", err=as_json)
+    if (load := os.getloadavg()[0]) >= 1:
+        typer.echo(f"warning: the load is {load:.1f} already: other work disturbs this", err=True)
     start = default_choice()
     try:
         fastest = search_fastest(lambda choice: speed_of(loaded, choice), start, pairs, report)
-        final = compare(lambda choice: speed_of(loaded, choice), fastest, start, pairs)
+        final = confirm_fastest(lambda choice: speed_of(loaded, choice), fastest, start, pairs)
     finally:
         loaded.free()
     typer.echo(f"fastest against default: {_line(_row(final)).lstrip()}", err=as_json)

@@ -17,12 +17,14 @@ class Message:
 
     `chunks` is set on an assistant turn that an engine generated itself: its tokens, grouped as
     they were decoded. An engine that must compute the turn again uses the same groups, because
-    logits depend on how many tokens are decoded together.
+    logits depend on how many tokens are decoded together. A `joined` turn is never sent without
+    the turn after it: both are computed together, which takes less time than one after the other.
     """
 
     role: Role
     content: str
     chunks: Chunks = ()
+    joined: bool = False
 
 
 @dataclass(frozen=True)

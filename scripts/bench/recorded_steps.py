@@ -97,7 +97,7 @@ def record(game: str, model: str, steps: int) -> None:
         recorder = Recorder(gear.engine)
         run_episode(RunFolder.create(Path(name) / "run", config), replace(gear, engine=recorder))
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(_lines(_packed(recorder.asked)))
+    FILE.write_text(_lines({"recorded": [model, game], **_packed(recorder.asked)}))
 
 
 def _lines(packed: dict[str, list[Any]]) -> str:

@@ -198,6 +198,29 @@ def test_bos_is_added_only_where_wanted(
         assert (chunks[0][0] == 1) == wants
 
 
+def test_joined_turns_are_computed_together(engine: LlamaEngine) -> None:
+    answer = Message("assistant", "[]", joined=True)
+    turns = (replace(SYSTEM, joined=True), replace(USER, joined=True), answer, USER)
+    apart = engine._loaded.tokenise([replace(turn, joined=False) for turn in turns])
+    together = engine._loaded.tokenise(turns)
+    assert len(apart.chunks) == 4
+    assert len(together.chunks) == 1
+    assert sum(together.chunks, ()) == sum(apart.chunks, ())
+    assert together.text == apart.text
+    half = engine._loaded.tokenise((turns[0], turns[1], replace(answer, joined=False), USER))
+    assert [len(chunk) for chunk in half.chunks] == [
+        sum(len(chunk) for chunk in apart.chunks[:3]),
+        len(apart.chunks[3]),
+    ]
+
+
+def test_a_reply_after_joined_turns_keeps_its_chunks(engine: LlamaEngine) -> None:
+    reply = ask(engine).as_message()
+    turns = (replace(SYSTEM, joined=True), replace(USER, joined=True), reply, USER)
+    chunks = engine._loaded.tokenise(turns).chunks
+    assert chunks[1 : 1 + len(reply.chunks)] == reply.chunks
+
+
 def test_limits_and_stop_when(engine: LlamaEngine) -> None:
     assert ask(engine, tokens=3).stop is StopReason.MAX_TOKENS
     nothing = ask(engine, tokens=0)

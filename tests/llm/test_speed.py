@@ -12,6 +12,7 @@ from arigraph_local.llm.llama.speed import (
     Speed,
     alternatives,
     compare,
+    confirm_fastest,
     default_choice,
     search_fastest,
 )
@@ -80,6 +81,15 @@ def test_both_are_measured_first_equally_often() -> None:
 
 def test_a_setting_compared_with_itself_is_neither_faster_nor_slower() -> None:
     assert compare(_measure(lambda _: 1.0), START, START, 2).ratio == 1.0
+
+
+def test_what_does_not_hold_is_given_up() -> None:
+    other = replace(START, threads=8)
+    slower = _measure(lambda choice: 1.0 if choice == START else 2.0)
+    assert confirm_fastest(slower, other, START, 3).choice == START
+    faster = _measure(lambda choice: 1.0 if choice == START else 0.5)
+    confirmed = confirm_fastest(faster, other, START, 3)
+    assert (confirmed.choice, confirmed.ratio) == (other, 2.0)
 
 
 def test_alternatives_change_one_setting_and_fit_the_machine() -> None:

@@ -91,6 +91,12 @@ def test_the_request_bounds_the_number_of_triplets() -> None:
     assert request.sampling.temperature == 0
 
 
+def test_the_opening_is_computed_in_one_piece() -> None:
+    turns = opening(PromptSet())
+    assert len(turns) > 2
+    assert [turn.joined for turn in turns] == [True] * (len(turns) - 1) + [False]
+
+
 @pytest.mark.parametrize(
     ("examples", "expected"),
     [

@@ -52,12 +52,14 @@ class Part:
     `pieces` joined are the text. Between two pieces runs the middle of something that looks like a
     control token inside a turn's content: pieces must be tokenised one by one, so that it stays
     text. `reply` is the assistant turn this part renders, with `closing` the text the template
-    puts after it; both unset where the part is anything else.
+    puts after it; both unset where the part is anything else. `joined` says that the next part
+    always follows.
     """
 
     pieces: tuple[str, ...]
     reply: Message | None = None
     closing: str = ""
+    joined: bool = False
 
     @property
     def text(self) -> str:
@@ -129,7 +131,8 @@ class ChatFormat:
             if text is None or len(text) < start or not whole.startswith(text):
                 continue
             alone = turns[first] if count == first + 1 else None
-            parts.append(_part(whole[start : len(text)], alone))
+            part = _part(whole[start : len(text)], alone)
+            parts.append(replace(part, joined=turns[count - 1].joined))
             start, first = len(text), count
         return parts
 

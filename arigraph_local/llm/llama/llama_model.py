@@ -19,6 +19,7 @@ from arigraph_local.llm.llama.llama_api import (
     forget_log_errors,
     start_backend,
 )
+from arigraph_local.llm.llama.mapped_pages import release_pages
 from arigraph_local.llm.llama.model_options import ModelOptions
 
 _MAGIC = b"GGUF"
@@ -51,6 +52,8 @@ class LlamaModel:
         except ArigraphError:
             self.free()
             raise
+        if options.mmap and not options.mlock:
+            release_pages(path)
         self.vocab = api.llama_model_get_vocab(self.handle)
         self._buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         self.vocab_size = int(api.llama_vocab_n_tokens(self.vocab))

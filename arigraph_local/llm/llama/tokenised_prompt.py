@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arigraph_local.errors import ArigraphError, ContextOverflowError
 from arigraph_local.llm.chat.chat_format import ChatFormat, Part
@@ -43,7 +43,8 @@ class PromptTokeniser:
         model.tokenize("x", first=False)
 
     def tokenise(self, messages: Sequence[Message]) -> TokenisedPrompt:
-        """Each turn is tokenised by itself; a reply keeps the chunks it was generated in.
+        """Each turn is tokenised by itself and begins a chunk, unless the turn before is joined
+        to it; a reply keeps the chunks it was generated in.
 
         Raises `ArigraphError` when there are no turns or the template refuses them.
         """
@@ -51,19 +52,26 @@ class PromptTokeniser:
             raise ArigraphError("a request needs at least one turn")
         text: list[str] = []
         chunks: list[Chunk] = []
+        joined: list[int] = []
         before_last = 0
         for part in self._chat.parts(messages):
             before_last = len(chunks)
-            if part.reply is not None and part.reply.chunks and chunks:
+            if part.reply is not None and part.reply.chunks and text:
+                chunks += in_chunks(joined, self._chunk_tokens)
+                joined = []
                 chunks += part.reply.chunks
                 text.append(part.reply.content)
-                part = Part((part.closing,))
-            tokens = self._tokens(part, first=not chunks)
-            text.append(part.text)
-            if not chunks and self._model.adds_bos and tokens[:1] != [self._model.bos]:
+                part = replace(part, pieces=(part.closing,))
+            tokens = self._tokens(part, first=not text)
+            if not text and self._model.adds_bos and tokens[:1] != [self._model.bos]:
                 tokens.insert(0, self._model.bos)
-                text.insert(0, self._bos_text)
-            chunks += in_chunks(tokens, self._chunk_tokens)
+                text.append(self._bos_text)
+            text.append(part.text)
+            joined += tokens
+            if not part.joined:
+                chunks += in_chunks(joined, self._chunk_tokens)
+                joined = []
+        chunks += in_chunks(joined, self._chunk_tokens)
         last_turn = sum(len(chunk) for chunk in chunks[:before_last])
         return TokenisedPrompt("".join(text), tuple(chunks), last_turn)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -94,7 +94,7 @@ def extraction_request(
 
 def opening(prompts: PromptSet) -> tuple[Message, ...]:
     """The turns that every step's memory conversation begins with: the rules, then the worked
-    examples as turns, so that their tokens are computed once for a whole run.
+    examples as turns, so that their tokens are computed once for a whole run, and together.
     """
     turns = [Message("system", prompts.system("extract"))]
     for example in prompts.examples("extract"):
@@ -106,7 +106,7 @@ def opening(prompts: PromptSet) -> tuple[Message, ...]:
             raise UsageError(
                 f"prompt set '{prompts.name}', extract.examples.toml: {key}: {first['msg']}"
             ) from error
-    return tuple(turns)
+    return (*(replace(turn, joined=True) for turn in turns[:-1]), turns[-1])
 
 
 def _example_turns(prompts: PromptSet, example: Example) -> list[Message]:
