@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.errors import UsageError
@@ -19,12 +27,25 @@ DEFAULT_MODEL = "smollm2-135m"
 DEFAULT_EMBEDDER = "all-minilm-l6-v2"
 
 
+NO_MODEL = "none"
+"""The name of model and embedder in a run whose player needs neither."""
+
+PlayerName = Literal["ariadne", "human", "random", "walkthrough", "oracle"]
+
+
 class RunConfig(BaseModel):
-    """One episode: which game, model, memory and agent. Equal configs give equal event logs."""
+    """One episode: which game, player, model, memory and agent. Equal configs give equal event
+    logs, but for what a person types.
+
+    `show_graph` gives a human player the memory that the agent has, shown at every step; only it
+    and Ariadne use a model. For the others `model` and `embedder` are `none`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     game: str = Field(min_length=1)
+    player: PlayerName = "ariadne"
+    show_graph: bool = False
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     embedder: str = Field(default=DEFAULT_EMBEDDER, min_length=1)
     prompts: str = Field(default="default", min_length=1)
@@ -32,6 +53,40 @@ class RunConfig(BaseModel):
     engine: EngineSettings = EngineSettings()
     memory: MemorySettings = MemorySettings()
     agent: AgentSettings = AgentSettings()
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether anything in the run is read, planned or decided by a model."""
+        return _needs_model(self.player, self.show_graph)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _none_where_none_is_needed(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or _needs_model(
+            values.get("player", "ariadne"), values.get("show_graph", False)
+        ):
+            return values
+        return {"model": NO_MODEL, "embedder": NO_MODEL, **values}
+
+    @field_validator("show_graph")
+    @classmethod
+    def _only_a_person_is_shown_the_graph(cls, shown: bool, info: ValidationInfo) -> bool:
+        if shown and info.data.get("player", "human") != "human":
+            raise ValueError("the graph is shown to a human player: set player to human")
+        return shown
+
+    @field_validator("model", "embedder")
+    @classmethod
+    def _no_model_for_nothing(cls, name: str, info: ValidationInfo) -> str:
+        if {"player", "show_graph"} <= info.data.keys():
+            player, show_graph = info.data["player"], info.data["show_graph"]
+            if name != NO_MODEL and not _needs_model(player, show_graph):
+                raise ValueError(f"the player {player} uses none here: leave it out")
+        return name
+
+
+def _needs_model(player: Any, show_graph: Any) -> bool:
+    return player == "ariadne" or bool(show_graph)
 
 
 def read_config(path: Path, overrides: dict[str, Any] | None = None) -> RunConfig:

@@ -33,13 +33,17 @@ class _Event(BaseModel):
 
 
 class RunStarted(_Event):
-    """The first line: what runs, on what, with which versions."""
+    """The first line: what runs, on what, with which versions.
+
+    `model` and `embedder` are `none` where the player needs neither.
+    """
 
     kind: Literal["run_started"] = "run_started"
     game: str
     game_digest: str
     goal: str
     max_score: int
+    player: str = "ariadne"
     model: str
     embedder: str
     seed: int
@@ -191,6 +195,16 @@ class Acted(_Event):
     done: bool
 
 
+class GameRestarted(_Event):
+    """The game crashed and was started again, with the commands so far, by no one's choice.
+
+    It is no part of a run's story: the same run on a machine where nothing crashes has none.
+    """
+
+    kind: Literal["game_restarted"] = "game_restarted"
+    reason: str
+
+
 class Interrupted(_Event):
     """The run stopped before its end; it can be resumed from here."""
 
@@ -199,10 +213,13 @@ class Interrupted(_Event):
 
 
 class Finished(_Event):
-    """The last line of a finished run."""
+    """The last line of a finished run.
+
+    `nothing_left`: the player saw nothing more to do. `steps` counts the actions.
+    """
 
     kind: Literal["run_finished"] = "run_finished"
-    reason: Literal["won", "lost", "step_limit"]
+    reason: Literal["won", "lost", "step_limit", "nothing_left"]
     score: int
     steps: int
 
@@ -216,6 +233,7 @@ Event = Annotated[
     | Planned
     | Dropped
     | Acted
+    | GameRestarted
     | Interrupted
     | Finished,
     Field(discriminator="kind"),

@@ -26,7 +26,15 @@ def test_every_option_it_names_exists(
     monkeypatch.setenv("COLUMNS", "200")
     shown = "".join(
         help_of(capsys, *command)
-        for command in ([], ["play"], ["demo"], ["games", "make"], ["models", "fetch"])
+        for command in (
+            [],
+            ["play"],
+            ["demo"],
+            ["games", "make"],
+            ["models", "fetch"],
+            ["bench", "engine"],
+            ["score"],
+        )
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - NOT_OURS
     assert {option for option in named if option not in shown} == set()
@@ -55,5 +63,5 @@ def test_every_path_it_names_exists() -> None:
         r"`((?:scripts|models|envs|prompts|arigraph_local|\.ci)/[^` ]*)[^`]*`", README
     ):
         assert (ROOT / path).exists(), path
-    for module in re.findall(r"`((?:memory|agent|llm)/\w+\.py)`", README):
+    for module in re.findall(r"`((?:memory|agent|llm)/[\w/]+\.py)`", README):
         assert (ROOT / "arigraph_local" / module).is_file(), module

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from arigraph_local.agent.ariadne import Ariadne, Decision
+from arigraph_local.agent.acting import Choice
 from arigraph_local.agent.exploring import GO_TO, route_of
-from arigraph_local.agent.recording import Emit, emit_decision, emit_update, observed
+from arigraph_local.agent.recording import Emit, emit_update, observed
 from arigraph_local.envs.environment import Environment, Observation
-from arigraph_local.events import Acted, Finished
+from arigraph_local.events import Acted, Event, Finished
 from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.spatial.spatial_map import Passage
 from arigraph_local.memory.triplet import normalise
@@ -33,51 +35,81 @@ class Outcome:
     position: Position
 
 
+class Player(Protocol):
+    """Chooses the actions of one episode. Subclasses need `decide` alone."""
+
+    @abstractmethod
+    def decide(self, observation: Observation, step: int, note: str, emit: Emit) -> Choice | None:
+        """The action of this step, or None when nothing is left to do.
+
+        `note` says what was unexpected about the last action. What the choice was made from can
+        be told to `emit`. Raises `KeyboardInterrupt` when the player leaves.
+        """
+        ...
+
+    def remember(self, step: int, before: Observation, action: str, after: Observation) -> None:
+        """Take note of a finished step, whether it was played just now or is replayed."""
+        return
+
+    def recall(self, event: Event, observation: Observation) -> None:
+        """Take note of a logged event while a run is replayed; `observation` is the game's last
+        word before it."""
+        return
+
+
 def play(
     environment: Environment,
-    agent: Ariadne,
-    memory: AriGraph,
+    player: Player,
+    memory: AriGraph | None,
     emit: Emit,
     *,
     steps: int,
     start: Position,
     first_step: int = 1,
 ) -> Finished:
-    """Play until the game ends or `steps` agent steps are done, counted from 1."""
+    """Play until the game ends, the player has nothing left to do, or `steps` steps are done,
+    counted from 1. With a memory, every observation is learned before the player decides.
+    """
     position = start
     step = first_step
     while step <= steps and not position.observation.done:
         observation = position.observation
         emit(observed(step, observation))
-        update = memory.update(
-            observation.text,
-            step=step,
-            action=position.action,
-            location=observation.location,
-            passage=position.passage,
-        )
-        emit_update(emit, update, memory.store.current_count())
-        decision = agent.decide(observation, step, position.note)
-        emit_decision(emit, step, decision)
-        outcome = execute(environment, memory, observation, decision.choice.action)
-        after = outcome.position.observation
-        agent.remember(step, observation, decision.choice.action, after)
-        emit(_acted(step, decision, outcome))
+        if memory is not None:
+            _learn(memory, step, position, emit)
+        choice = player.decide(observation, step, position.note, emit)
+        if choice is None:
+            return _finish(emit, step, observation, "nothing_left")
+        outcome = execute(environment, memory, observation, choice.action)
+        player.remember(step, observation, choice.action, outcome.position.observation)
+        emit(_acted(step, choice, outcome))
         position = outcome.position
         step += 1
     emit(observed(step, position.observation))
-    finished = _finished(step, position.observation)
-    emit(finished)
-    return finished
+    return _finish(emit, step, position.observation, "step_limit")
+
+
+def _learn(memory: AriGraph, step: int, position: Position, emit: Emit) -> None:
+    observation = position.observation
+    update = memory.update(
+        observation.text,
+        step=step,
+        action=position.action,
+        location=observation.location,
+        passage=position.passage,
+    )
+    emit_update(emit, update, memory.store.current_count())
 
 
 def execute(
-    environment: Environment, memory: AriGraph, before: Observation, action: str
+    environment: Environment, memory: AriGraph | None, before: Observation, action: str
 ) -> Outcome:
-    """Send an action to the game; `go to ROOM` as the moves of its route.
+    """Send an action to the game; `go to ROOM`, where a memory knows the way, as its moves.
 
     A walk stops where the world disagrees with the graph, and the note says so.
     """
+    if memory is None:
+        return _one_command(environment, before, action)
     graph = memory.map()
     route = route_of(action, graph, before.location and normalise(before.location))
     if route is None or action in before.valid_actions:
@@ -121,14 +153,14 @@ def passage_between(before: Observation, command: str, after: Observation) -> Pa
     return Passage(normalise(before.location), direction, normalise(after.location))
 
 
-def _acted(step: int, decision: Decision, outcome: Outcome) -> Acted:
+def _acted(step: int, choice: Choice, outcome: Outcome) -> Acted:
     after = outcome.position.observation
     return Acted(
         step=step,
-        rationale=decision.choice.rationale,
-        action=decision.choice.action,
+        rationale=choice.rationale,
+        action=choice.action,
         commands=outcome.commands,
-        fallback=decision.choice.fallback,
+        fallback=choice.fallback,
         note=outcome.position.note,
         reward=outcome.reward,
         score=after.score,
@@ -136,8 +168,13 @@ def _acted(step: int, decision: Decision, outcome: Outcome) -> Acted:
     )
 
 
-def _finished(step: int, observation: Observation) -> Finished:
-    if observation.done:
-        reason = "won" if observation.won else "lost"
-        return Finished(step=step, reason=reason, score=observation.score, steps=step - 1)
-    return Finished(step=step, reason="step_limit", score=observation.score, steps=step - 1)
+def _finish(
+    emit: Emit, step: int, last: Observation, otherwise: Literal["step_limit", "nothing_left"]
+) -> Finished:
+    """The end of the episode; `otherwise` is why, unless the game itself is over."""
+    reason: Literal["won", "lost", "step_limit", "nothing_left"] = otherwise
+    if last.done:
+        reason = "won" if last.won else "lost"
+    finished = Finished(step=step, reason=reason, score=last.score, steps=step - 1)
+    emit(finished)
+    return finished

@@ -12,6 +12,7 @@ from arigraph_local.cli.demo import demo
 from arigraph_local.cli.games import games_app
 from arigraph_local.cli.models import models_app
 from arigraph_local.cli.play import play
+from arigraph_local.cli.score import score
 from arigraph_local.errors import ArigraphError
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(play)
+app.command()(score)
 app.add_typer(models_app, name="models", help="GGUF and embedding models on this machine.")
 app.add_typer(games_app, name="games", help="Game families, levels and seeds.")
 app.add_typer(bench_app, name="bench", help="How fast this machine is, as ratios.")

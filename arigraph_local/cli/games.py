@@ -14,6 +14,7 @@ from arigraph_local.errors import UsageError
 
 if TYPE_CHECKING:
     from arigraph_local.envs.games import GameFiles, GameName
+    from arigraph_local.envs.opening import OpenGame
 
 games_app = typer.Typer(no_args_is_help=True, help="List, describe and make games.")
 
@@ -26,10 +27,11 @@ _MOST_SEEDS = 10_000
 @games_app.command("list")
 def list_games(as_json: Json = False) -> None:
     """Show the families of generated games and their levels."""
-    from arigraph_local.envs.games import FAMILIES
+    from arigraph_local.envs.games import all_families
 
+    families = all_families()
     if as_json:
-        typer.echo(json.dumps({"families": [_family(name) for name in FAMILIES]}))
+        typer.echo(json.dumps({"families": [_family(name) for name in families]}))
         return
     from rich.console import Console
     from rich.table import Table
@@ -39,45 +41,49 @@ def list_games(as_json: Json = False) -> None:
     for heading in ("rooms", "max score", "step limit"):
         table.add_column(heading, justify="right")
     table.add_column("")
-    for family_name, family in FAMILIES.items():
+    for family_name, family in families.items():
         for level_name, level in family.levels().items():
             figures = (level.rooms, level.max_score, level.step_limit)
             name = f"{family_name}:{level_name}"
             table.add_row(name, *(str(figure) for figure in figures), level.description)
     Console().print(table)
-    typer.echo("\nAny seed: hunt:standard@7. A path to a TextWorld .z8 is a game as well.")
+    typer.echo("\nAny seed: hunt:standard@7. The path of a story file is a game as well.")
 
 
 @games_app.command("describe")
 def describe_game(
-    name: Annotated[str, typer.Argument(help="family, family:level[@seed], or a path to a .z8.")],
+    name: Annotated[
+        str, typer.Argument(help="family, family:level[@seed], or the path of a story file.")
+    ],
     walkthrough: Annotated[
         bool, typer.Option("--walkthrough", help="Show the commands that win it.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Show a family, or one game: its goal, size, files and how it begins."""
-    from arigraph_local.envs.games import FAMILIES, open_game
+    from arigraph_local.envs.games import all_families
+    from arigraph_local.envs.opening import open_game
 
-    if name in FAMILIES:
+    if name in all_families():
         _print_family(name, as_json)
         return
-    environment, files = open_game(name)
+    game = open_game(name)
     try:
-        opening = environment.reset()
+        opening = game.environment.reset()
+        goal = game.environment.goal
     finally:
-        environment.close()
+        game.environment.close()
     if as_json:
-        record = _record(files) | {"goal": files.goal, "opening": opening.text}
+        record = _record(game, opening.max_score) | {"goal": goal, "opening": opening.text}
         if walkthrough:
-            record["walkthrough"] = list(files.walkthrough)
+            record["walkthrough"] = list(game.walkthrough)
         typer.echo(json.dumps(record))
         return
-    typer.echo(_summary(files))
-    typer.echo(f"step limit {files.step_limit}, digest {files.digest[:16]}")
-    typer.echo(f"\nGoal: {files.goal}\n\n{opening.text}")
+    typer.echo(_summary(game, opening.max_score))
+    typer.echo(f"step limit {game.step_limit}, digest {game.digest[:16]}")
+    typer.echo(f"\nGoal: {goal}\n\n{opening.text}")
     if walkthrough:
-        typer.echo("\n" + ("\n".join(files.walkthrough) or "No walkthrough is known."))
+        typer.echo("\n" + ("\n".join(game.walkthrough) or "No walkthrough is known."))
 
 
 @games_app.command("make")
@@ -100,9 +106,9 @@ def make_games(
         made.append(make_game(name, out))
         if not as_json:
             counter = f"[{number}/{len(wanted)}] " if len(wanted) > 1 else ""
-            typer.echo(counter + _summary(made[-1]))
+            typer.echo(counter + _summary(made[-1], made[-1].max_score))
     if as_json:
-        typer.echo(json.dumps({"games": [_record(files) for files in made]}))
+        typer.echo(json.dumps({"games": [_record(files, files.max_score) for files in made]}))
 
 
 def _wanted(names: list[str], seeds: str | None) -> list[GameName]:
@@ -130,9 +136,9 @@ def _seed_range(text: str) -> range:
 
 
 def _family(name: str) -> dict[str, Any]:
-    from arigraph_local.envs.games import FAMILIES
+    from arigraph_local.envs.games import all_families
 
-    family = FAMILIES[name]
+    family = all_families()[name]
     levels = [{"level": level} | asdict(summary) for level, summary in family.levels().items()]
     return {"family": name, "description": family.description, "levels": levels}
 
@@ -150,17 +156,17 @@ def _print_family(name: str, as_json: bool) -> None:
         )
 
 
-def _record(files: GameFiles) -> dict[str, Any]:
+def _record(game: GameFiles | OpenGame, max_score: int) -> dict[str, Any]:
     return {
-        "name": files.name,
-        "story": str(files.story),
-        "max_score": files.max_score,
-        "walkthrough_steps": len(files.walkthrough),
-        "step_limit": files.step_limit,
-        "digest": files.digest,
+        "name": game.name,
+        "story": str(game.story) if game.story else None,
+        "max_score": max_score,
+        "walkthrough_steps": len(game.walkthrough),
+        "step_limit": game.step_limit,
+        "digest": game.digest,
     }
 
 
-def _summary(files: GameFiles) -> str:
-    steps = f"walkthrough {len(files.walkthrough)} steps, " if files.walkthrough else ""
-    return f"{files.name}: max score {files.max_score}, {steps}{files.story}"
+def _summary(game: GameFiles | OpenGame, max_score: int) -> str:
+    steps = f"walkthrough {len(game.walkthrough)} steps, " if game.walkthrough else ""
+    return f"{game.name}: max score {max_score}, {steps}{game.story or 'made as it is played'}"

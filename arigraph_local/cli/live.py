@@ -51,17 +51,18 @@ class PlainLines(View):
         elif isinstance(event, MemoryUpdated):
             self._graph = f"{event.facts} facts (+{len(event.added)} -{len(event.retired)})"
         elif isinstance(event, Acted):
-            self._print(
-                f"step {event.step}/{self._steps}  {self._location}  score {event.score}  "
-                f"{self._graph}  > {event.action}"
-            )
+            place = f"step {event.step}/{self._steps}  {self._location}  score {event.score}"
+            self._print("  ".join(filter(None, (place, self._graph, f"> {event.action}"))))
 
     def _print(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
 
 
 class LivePanel(View):
-    """One panel that is redrawn: room, score, plan, newest triplets, tokens per second."""
+    """One panel that is redrawn: room, score, plan, newest triplets, tokens per second.
+
+    Without a model, room, score and action alone.
+    """
 
     def __init__(self, console: Console, steps: int) -> None:
         self._steps = steps
@@ -127,11 +128,8 @@ class LivePanel(View):
             gone = [", ".join(fact.triplet) for fact in self._updated.retired]
             if gone:
                 rows.append(("retired", "\n".join(gone)))
-        rows.append(
-            (
-                "tokens",
-                f"{tokens.computed} computed, {tokens.reused} reused, "
-                f"{tokens.generated} generated, {total.tokens_per_second:.0f}/s",
-            )
-        )
+        if total.calls:
+            spent = f"{tokens.computed} computed, {tokens.reused} reused, "
+            speed = f"{tokens.generated} generated, {total.tokens_per_second:.0f}/s"
+            rows.append(("tokens", spent + speed))
         return rows

@@ -27,8 +27,15 @@ Out = Annotated[
 def play(
     game: Annotated[
         str | None,
-        typer.Argument(help="family:level, family:level@seed, or a path to a .z8 game."),
+        typer.Argument(help="family:level, family:level@seed, or the path of a story file."),
     ] = None,
+    player: Annotated[
+        str | None,
+        typer.Option(help="ariadne (default), human, random, walkthrough or oracle."),
+    ] = None,
+    show_graph: Annotated[
+        bool, typer.Option("--show-graph", help="Show a human player the memory's graph.")
+    ] = False,
     model: Annotated[
         str | None, typer.Option(help="A catalogue name or a path to a GGUF file.")
     ] = None,
@@ -36,7 +43,7 @@ def play(
         str | None, typer.Option(help="A catalogue name or a sentence-transformers folder.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Agent steps at most.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the agent's sampling.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the player's choices.")] = None,
     prompts: Annotated[str | None, typer.Option(help="A prompt set by name or folder.")] = None,
     config: Annotated[
         Path | None, typer.Option(help="A TOML file with any setting; options override it.")
@@ -56,7 +63,7 @@ def play(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Play one episode with Ariadne, or go on with one that was interrupted."""
+    """Play one episode, with Ariadne or another player, or go on with one that was interrupted."""
     from arigraph_local.cli.session import play_session
     from arigraph_local.config import make_config, read_config
     from arigraph_local.errors import UsageError
@@ -64,6 +71,8 @@ def play(
 
     given: dict[str, Any] = {
         "game": _absolute(game),
+        "player": player,
+        "show_graph": show_graph or None,
         "model": _absolute(model),
         "embedder": _absolute(embedder),
         "prompts": _absolute(prompts),
@@ -106,8 +115,9 @@ def begin(
     from arigraph_local.llm.tuned import with_tuned
     from arigraph_local.runs.run_folder import RunFolder, check_new, dated_folder
 
-    engine = with_tuned(config.engine, config.model, models_folder(models_dir))
-    config = config.model_copy(update={"engine": engine})
+    if config.needs_model:
+        engine = with_tuned(config.engine, config.model, models_folder(models_dir))
+        config = config.model_copy(update={"engine": engine})
     path = out or dated_folder(config)
     check_new(path)
     play_session(RunFolder(path), config, models_dir, new=True, as_json=as_json, quiet=quiet)
@@ -115,6 +125,8 @@ def begin(
 
 def _absolute(name: str | None) -> str | None:
     """Paths are stored absolute, so that a run can be resumed from any folder."""
-    if name is None or not ("/" in name or name.endswith((".gguf", ".z8"))):
+    from arigraph_local.envs.games import is_game_file
+
+    if name is None or not ("/" in name or name.endswith(".gguf") or is_game_file(name)):
         return name
     return str(Path(name).expanduser().absolute())

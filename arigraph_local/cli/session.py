@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from arigraph_local.cli.dialogue import Dialogue, LineTerminal
 from arigraph_local.cli.live import LivePanel, PlainLines, View
-from arigraph_local.config import RunConfig
+from arigraph_local.config import NO_MODEL, RunConfig
 from arigraph_local.runs.equipment import Say, equipment
 from arigraph_local.runs.run_folder import RunFolder, RunResult
 from arigraph_local.runs.runner import Equipment, run_episode
@@ -36,10 +37,15 @@ def play_session(
     console = Console(stderr=as_json, highlight=False)
     result = None if new else folder.result()
     if result is None:
-        with equipment(config, models, _say(console, quiet)) as gear:
+        person = config.player == "human"
+        terminal = LineTerminal(console, prompt_here=not as_json) if person else None
+        with equipment(config, models, _say(console, quiet), terminal) as gear:
             if new:
                 folder = RunFolder.create(folder.path, config)
-            result = _run(folder, gear, _view(console, gear.steps, quiet))
+            view = _view(console, gear.steps, quiet)
+            if terminal is not None:
+                view = Dialogue(console, gear.steps, terminal, with_graph=config.show_graph)
+            result = _run(folder, gear, view)
     _print(console, folder, result, as_json)
 
 
@@ -76,14 +82,14 @@ def _print(console: Console, folder: RunFolder, result: RunResult, as_json: bool
         record = result.model_dump() | {"run": str(folder.path)}
         print(json.dumps(record))
         return
-    tokens = result.tokens
-    console.print(
-        f"score {result.score}/{result.max_score} (normalised {result.normalised_score:.2f}), "
-        f"{result.steps} steps, {result.reason}",
-    )
-    console.print(
-        f"tokens {tokens.computed} prompt computed, {tokens.reused} reused, "
-        f"{tokens.generated} generated, in {result.seconds:.0f} s"
-    )
-    console.print(f"graph {result.facts} facts, {result.retired} retired")
+    part = result.normalised_score
+    of_all = f"/{result.max_score} (normalised {part:.2f})" if part is not None else ""
+    console.print(f"score {result.score}{of_all}, {result.steps} steps, {result.reason}")
+    if result.model != NO_MODEL:
+        tokens = result.tokens
+        console.print(
+            f"tokens {tokens.computed} prompt computed, {tokens.reused} reused, "
+            f"{tokens.generated} generated, in {result.seconds:.0f} s"
+        )
+        console.print(f"graph {result.facts} facts, {result.retired} retired")
     console.print(f"run {folder.path}", soft_wrap=True)

@@ -1,17 +1,16 @@
-"""From a TextWorld game in memory to checked files: names, compilation, replay."""
+"""From a TextWorld game in memory to its files: names and compilation."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from arigraph_local.envs.story_file import fix_serial
-from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.errors import GameError
 
 _REPLACED_BY_TEXTWORLD = re.compile(r"[a-z]_[0-9]+|P|I")
@@ -88,24 +87,3 @@ def _serialise(game: Any) -> dict[str, Any]:
     used = data["grammar"]["names_to_exclude"]
     data["grammar"] = {**data["grammar"], "names_to_exclude": sorted(filter(None, used))}
     return data
-
-
-def check_walkthrough(story: Path, walkthrough: Sequence[str], max_score: int) -> None:
-    """Play `walkthrough` in the compiled game; raise `GameError` unless it wins every point.
-
-    Each command must be among the valid actions of its moment, so that an agent could choose it.
-    """
-    environment = TextWorldEnvironment(story)
-    try:
-        observation = environment.reset()
-        for number, command in enumerate(walkthrough, start=1):
-            if command not in observation.valid_actions:
-                step = f"'{command}', step {number} of its walkthrough"
-                raise GameError(f"'{story.name}': {step}, is not possible")
-            observation = environment.step(command)
-    finally:
-        environment.close()
-    if not observation.won or observation.score != max_score:
-        raise GameError(
-            f"'{story.name}': its walkthrough reaches {observation.score} of {max_score} points"
-        )

@@ -1,4 +1,4 @@
-"""Games by name: `family:level@seed`, made on demand and cached, or a path to a `.z8`."""
+"""Games by name: `family:level@seed`, made on demand and cached."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from pathlib import Path
 import platformdirs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from arigraph_local.envs.environment import Environment
-from arigraph_local.envs.family import GameFamily
-from arigraph_local.envs.hunt import HuntFamily, published_goal
-from arigraph_local.envs.textworld_env import GENERIC_GOAL, TextWorldEnvironment
+from arigraph_local.envs.cleaning import CleaningFamily
+from arigraph_local.envs.cooking import CookingFamily
+from arigraph_local.envs.family import Family, GameFamily, LiveFamily
+from arigraph_local.envs.hunt import HuntFamily
+from arigraph_local.envs.nethack.family import NetHackFamily
 from arigraph_local.errors import GameError, UsageError, unknown_name
 
-FAMILIES: dict[str, GameFamily] = {family.name: family for family in [HuntFamily()]}
-"""Every family of generated games. Add one here and it can be listed, made and played."""
+_GAME_FAMILIES: list[GameFamily] = [HuntFamily(), CleaningFamily(), CookingFamily()]
+_LIVE_FAMILIES: list[LiveFamily] = [NetHackFamily()]
+
+FAMILIES = {family.name: family for family in _GAME_FAMILIES}
+"""Every family of generated games. Add one above and it can be listed, made and played."""
+
+LIVE_FAMILIES = {family.name: family for family in _LIVE_FAMILIES}
+"""Every family of worlds that are made as they are played."""
 
 BUILDER_VERSION = 1
 """Part of a cached game's key: raise it whenever the code of a builder changes its games."""
@@ -30,6 +37,7 @@ MAX_SEED = 2**31 - 1
 CACHE_VARIABLE = "ARIGRAPH_GAMES"
 
 _NAME = re.compile(r"(?P<family>[^:@]+):(?P<level>[^:@]+)(?:@(?P<seed>.*))?", re.DOTALL)
+_STORY_SUFFIX = re.compile(r"\.(z[1-8]|ulx|zblorb|gblorb|blb)", re.IGNORECASE)
 _RECORD = "made.json"
 
 
@@ -81,22 +89,34 @@ class _Record(BaseModel):
     digest: str
 
 
+def all_families() -> dict[str, Family]:
+    """The families of generated games and of live worlds, by name."""
+    return {**FAMILIES, **LIVE_FAMILIES}
+
+
+def is_game_file(text: str) -> bool:
+    """Whether this is the path of a story file, by its ending, rather than a game's name."""
+    return _STORY_SUFFIX.fullmatch(Path(text).suffix) is not None
+
+
 def parse_game_name(text: str) -> GameName:
     """Read `family:level` (seed 0) or `family:level@seed`.
 
     Raises `UsageError` for anything else, with the nearest names if one is unknown.
     """
     match = _NAME.fullmatch(text.strip())
+    families = all_families()
     if match is None:
-        if text in FAMILIES:
-            levels = ", ".join(f"{text}:{level}" for level in FAMILIES[text].levels())
+        if text in families:
+            levels = ", ".join(f"{text}:{level}" for level in families[text].levels())
             raise UsageError(f"'{text}' needs a level: one of {levels}")
         raise UsageError(
-            f"'{text}' is not a game: write family:level, family:level@seed or a path to a .z8"
+            f"'{text}' is not a game: write family:level, family:level@seed or the path of a "
+            "story file (.z8, .ulx, .z5 and the like)"
         )
-    if match["family"] not in FAMILIES:
-        raise unknown_name("game family", match["family"], FAMILIES)
-    levels_known = FAMILIES[match["family"]].levels()
+    if match["family"] not in families:
+        raise unknown_name("game family", match["family"], families)
+    levels_known = families[match["family"]].levels()
     if match["level"] not in levels_known:
         raise unknown_name(f"level of {match['family']}", match["level"], levels_known)
     seed = match["seed"] if match["seed"] is not None else "0"
@@ -119,6 +139,8 @@ def make_game(name: GameName | str, folder: Path | None = None) -> GameFiles:
     `UsageError` for a bad name and `GameError` if the game or the folder cannot be made.
     """
     name = parse_game_name(name) if isinstance(name, str) else name
+    if name.family in LIVE_FAMILIES:
+        raise UsageError(f"'{name}' is made as it is played: there are no files to make")
     folder = folder or games_folder()
     final = folder / f"{name.file_stem}-{_key(name)}"
     found = _read(final, name)
@@ -140,34 +162,6 @@ def make_game(name: GameName | str, folder: Path | None = None) -> GameFiles:
     return made
 
 
-def open_game(text: str) -> tuple[Environment, GameFiles]:
-    """The environment of a game given by name or by path to a `.z8`, and what is known of it.
-
-    Call `reset` before the first step. Raises `UsageError` for a bad name, `GameError` for a
-    game that cannot be made or read.
-    """
-    path = Path(text)
-    if path.suffix != ".z8":
-        files = make_game(text)
-        return TextWorldEnvironment(files.story, files.goal), files
-    environment = TextWorldEnvironment(path)
-    if environment.goal == GENERIC_GOAL:
-        environment.reset()
-        goal = published_goal(environment.true_facts())
-        environment.close()
-        environment = TextWorldEnvironment(path, goal)
-    return environment, GameFiles(
-        name=path.stem,
-        story=path,
-        facts=path.with_suffix(".json"),
-        walkthrough=(),
-        max_score=environment.max_score,
-        goal=environment.goal,
-        step_limit=DEFAULT_STEP_LIMIT,
-        digest=_digest(path),
-    )
-
-
 def _key(name: GameName) -> str:
     from importlib.metadata import version
 
@@ -180,7 +174,8 @@ def _key(name: GameName) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _digest(story: Path) -> str:
+def game_digest(story: Path) -> str:
+    """The SHA-256 of a story file and the `.json` beside it."""
     content = story.read_bytes() + story.with_suffix(".json").read_bytes()
     return hashlib.sha256(content).hexdigest()
 
@@ -194,7 +189,7 @@ def _build(name: GameName, folder: Path) -> None:
         max_score=built.max_score,
         goal=built.goal,
         step_limit=built.step_limit,
-        digest=_digest(story),
+        digest=game_digest(story),
     )
     (folder / _RECORD).write_text(record.model_dump_json(indent=2), encoding="utf-8")
 
@@ -204,7 +199,7 @@ def _read(folder: Path, name: GameName) -> GameFiles | None:
     story = folder / f"{name.file_stem}.z8"
     try:
         record = _Record.model_validate_json((folder / _RECORD).read_bytes())
-        whole = record.digest == _digest(story)
+        whole = record.digest == game_digest(story)
     except (OSError, ValidationError):
         return None
     if not whole:

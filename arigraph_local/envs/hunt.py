@@ -15,14 +15,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from arigraph_local.envs.compiling import (
-    check_names,
-    check_walkthrough,
-    compile_game,
-    new_maker,
-)
-from arigraph_local.envs.environment import TrueFact
-from arigraph_local.envs.family import BuiltGame, LevelSummary
+from arigraph_local.envs.checking import check_game
+from arigraph_local.envs.compiling import check_names, compile_game, new_maker
+from arigraph_local.envs.environment import Environment, TrueFact
+from arigraph_local.envs.family import Adopted, BuiltGame, LevelSummary, Oracle
 from arigraph_local.envs.hunt_definition import (
     HuntDefinition,
     HuntLevel,
@@ -30,6 +26,7 @@ from arigraph_local.envs.hunt_definition import (
     room_names,
 )
 from arigraph_local.envs.maps import OPPOSITE, RoomMap, grow_map
+from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.errors import GameError
 from arigraph_local.resources import data_folder
 
@@ -156,7 +153,7 @@ class HuntFamily:
         ).model_dump_json()
 
     def build(self, level: str, seed: int, story: Path) -> BuiltGame:
-        """Write the game of `level` and `seed` to `story` and check it by playing it through."""
+        """Write the game of `level` and `seed` to `story` and check it by playing it."""
         definition = self._definition
         parameters = definition.levels[level]
         plan = draw_plan(definition, parameters, Random(f"hunt:{level}@{seed}"))
@@ -165,8 +162,23 @@ class HuntFamily:
         _check_generated_names(game, plan)
         game.metadata.update(walkthrough=list(walkthrough), max_score=max_score)
         compile_game(game, story)
-        check_walkthrough(story, walkthrough, max_score)
+        check_game(lambda: TextWorldEnvironment(story), walkthrough, max_score, story.stem)
         return BuiltGame(walkthrough, max_score, definition.goal, parameters.step_limit)
+
+    def scored(self, environment: Environment) -> Environment:
+        """The environment itself: the game gives all the points."""
+        return environment
+
+    def adopt(self, facts: frozenset[TrueFact]) -> Adopted | None:
+        """The published hunts, whose files have no goal."""
+        goal = published_goal(facts)
+        return None if goal is None else Adopted(goal)
+
+    def oracle(self) -> Oracle:
+        """A player that knows where the keys and the treasure are."""
+        from arigraph_local.envs.hunt_oracle import HuntOracle
+
+        return HuntOracle()
 
 
 def _make_world(plan: HuntPlan, definition: HuntDefinition, seed: int) -> Any:

@@ -15,6 +15,8 @@ GENERIC_GOAL = "Explore the place and score as many points as you can."
 NOT_UNDERSTOOD = "That is not a command that can be understood here."
 GAME_OVER = "The game is over."
 MAX_COMMAND_LENGTH = 200
+SEED = 1
+"""Of the interpreter's chance."""
 
 _STATUS_LINE = re.compile(r"\n?>?[ \t]*-= [^\n]* =-[ \t]*-?\d+/\d+\s*\Z")
 _ROOM_HEADER = re.compile(r"^-= (?P<room>.+?) =-[ \t]*$", re.MULTILINE)
@@ -179,7 +181,10 @@ def _load(path: Path) -> Any:
         facts=True, admissible_commands=True, inventory=True, score=True, verbs=True
     )
     try:
-        return textworld.start(str(path), wanted)
+        game = textworld.start(str(path), wanted)
+        # Chance would go by the clock, and a resumed game another way.
+        game.seed(SEED)
+        return game
     except OSError as error:
         raise GameError(f"cannot read '{path}': {error.strerror or error}") from error
     except (ValueError, TypeError, AttributeError, LookupError) as error:

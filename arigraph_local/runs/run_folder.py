@@ -33,17 +33,21 @@ class TaskCost(BaseModel):
 
 
 class RunResult(BaseModel):
-    """What a finished run came to. `seconds` is wall-clock time of its steps, pauses left out."""
+    """What a finished run came to. `seconds` is wall-clock time of its steps, pauses left out.
+
+    `normalised_score` is None where the game has no highest score (`max_score` 0).
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     version: int = 1
     game: str
+    player: str = "ariadne"
     model: str
     reason: str
     score: int
     max_score: int
-    normalised_score: float
+    normalised_score: float | None
     steps: int
     facts: int
     retired: int
@@ -135,11 +139,15 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def dated_folder(config: RunConfig, root: Path = Path("runs")) -> Path:
-    """A new folder name such as `runs/2026-01-31-142536-hunt-standard-1-smollm2-135m`."""
+    """A new folder name such as `runs/2026-01-31-142536-hunt-standard-1-smollm2-135m`.
+
+    A player other than Ariadne stands in the place of the model.
+    """
     stamp = dt.datetime.now().strftime("%Y-%m-%d-%H%M%S")
     model = Path(config.model).stem if "/" in config.model else config.model
+    player = model if config.player == "ariadne" else config.player
     game = Path(config.game).stem if "/" in config.game else config.game
-    name = re.sub(r"[^\w.]+", "-", f"{stamp}-{game}-{model}")
+    name = re.sub(r"[^\w.]+", "-", f"{stamp}-{game}-{player}")
     path = root / name
     number = 2
     while path.exists():

@@ -5,45 +5,47 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 
 from arigraph_local.agent.ariadne import Ariadne
-from arigraph_local.agent.episode import play
-from arigraph_local.config import RunConfig
+from arigraph_local.agent.episode import Player, play
+from arigraph_local.config import NO_MODEL, RunConfig
 from arigraph_local.envs.environment import Environment
 from arigraph_local.errors import RunError
-from arigraph_local.events import Event, Interrupted, RunStarted
+from arigraph_local.events import Event, GameRestarted, Interrupted, RunStarted
 from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.search.embedder import Embedder
+from arigraph_local.players.ariadne_player import AriadnePlayer
 from arigraph_local.runs.event_log import FILE, EventLog, cut_after_last_step, read_events
+from arigraph_local.runs.restarts import Restarts
 from arigraph_local.runs.resume import replay
 from arigraph_local.runs.run_folder import RunFolder, RunResult
 from arigraph_local.runs.run_graph import Say, run_graph
 from arigraph_local.runs.summary import Summary
 
 Listener = Callable[[Event], None]
-_PACKAGES = (
-    "arigraph-local",
-    "llama-cpp-python",
-    "llguidance",
-    "sentence-transformers",
-    "textworld",
-    "torch",
-)
+_PACKAGES = ("arigraph-local", "jericho", "nle", "textworld")
+_PACKAGES_OF_MODELS = ("llama-cpp-python", "llguidance", "sentence-transformers", "torch")
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a run needs besides its config: a loaded engine and embedder, and an open game."""
+    """What a run needs besides its config: an open game, and a loaded engine and embedder.
 
-    engine: Engine
-    embedder: Embedder
+    Without an engine and an embedder there is no memory; then `player` must be given. None stands
+    for Ariadne. `restarts` is told by the environment when it was started again.
+    """
+
+    engine: Engine | None
+    embedder: Embedder | None
     environment: Environment
     game_digest: str
     steps: int
+    player: Player | None = None
+    restarts: Restarts = field(default_factory=Restarts)
 
 
 class _Recorder:
@@ -85,18 +87,22 @@ def run_episode(
     config = folder.config()
     with ExitStack() as stack:
         stack.callback(folder.lock().release)
-        past = _past(folder, equipment)
-        memory = stack.enter_context(_memory(folder, config, equipment, past, say))
-        agent = _agent(config, equipment, memory)
-        position, step = replay(past, equipment.environment, memory, agent)
+        past = _past(folder, config, equipment)
+        memory = _memory(folder, config, equipment, past, say)
+        if memory is not None:
+            stack.enter_context(memory)
+        player = equipment.player or _ariadne(config, equipment, memory)
+        position, step = replay(past, equipment.environment, memory, player)
         log = stack.enter_context(EventLog(folder.path))
         recorder = _Recorder(log, past, listeners)
         if not past:
             recorder.write(_header(config, equipment, position.observation.max_score))
+        equipment.restarts.hand_to(lambda reason: _note_restart(recorder, reason, say))
+        stack.callback(equipment.restarts.hand_to, say)
         try:
             play(
                 equipment.environment,
-                agent,
+                player,
                 memory,
                 recorder.write,
                 steps=equipment.steps,
@@ -113,10 +119,15 @@ def run_episode(
     return result
 
 
-def _past(folder: RunFolder, equipment: Equipment) -> list[Event]:
+def _note_restart(recorder: _Recorder, reason: str, say: Say) -> None:
+    say(reason)
+    recorder.write(GameRestarted(step=recorder.summary.step, reason=reason))
+
+
+def _past(folder: RunFolder, config: RunConfig, equipment: Equipment) -> list[Event]:
     """The finished steps of the log, which is cut to them; none of a run that never began.
 
-    Raises `RunError` if the run was begun with another model, embedder or game.
+    Raises `RunError` if the run was begun with another player, model, embedder or game.
     """
     if not (folder.path / FILE).exists():
         return []
@@ -127,8 +138,9 @@ def _past(folder: RunFolder, equipment: Equipment) -> list[Event]:
     if not isinstance(started, RunStarted):
         raise RunError(f"{folder.path / FILE}:1: not the start of a run")
     for name, old, new in (
-        ("model", started.model, equipment.engine.model_id),
-        ("embedder", started.embedder, equipment.embedder.name),
+        ("player", started.player, config.player),
+        ("model", started.model, _model_id(equipment)),
+        ("embedder", started.embedder, _embedder_name(equipment)),
         ("game", started.game_digest, equipment.game_digest),
     ):
         if old != new:
@@ -139,8 +151,10 @@ def _past(folder: RunFolder, equipment: Equipment) -> list[Event]:
 
 def _memory(
     folder: RunFolder, config: RunConfig, equipment: Equipment, past: Sequence[Event], say: Say
-) -> AriGraph:
+) -> AriGraph | None:
     """The memory of the finished steps; the graph is a projection of the log."""
+    if equipment.engine is None or equipment.embedder is None:
+        return None
     store = run_graph(folder.graph, config.memory.store, past, say)
     try:
         return AriGraph(
@@ -156,8 +170,10 @@ def _memory(
         raise
 
 
-def _agent(config: RunConfig, equipment: Equipment, memory: AriGraph) -> Ariadne:
-    return Ariadne(
+def _ariadne(config: RunConfig, equipment: Equipment, memory: AriGraph | None) -> Player:
+    if equipment.engine is None or memory is None:
+        raise RunError("the player ariadne needs a model and an embedder")
+    agent = Ariadne(
         equipment.engine,
         memory,
         equipment.environment.goal,
@@ -167,21 +183,40 @@ def _agent(config: RunConfig, equipment: Equipment, memory: AriGraph) -> Ariadne
         reply_seconds=config.engine.reply_seconds,
         reasoning_tokens=config.engine.reasoning_tokens,
     )
+    return AriadnePlayer(agent)
 
 
 def _header(config: RunConfig, equipment: Equipment, max_score: int) -> RunStarted:
-    versions = {
-        name: importlib.metadata.version(name) for name in (*_PACKAGES, config.memory.store)
-    }
     return RunStarted(
         step=0,
         game=config.game,
         game_digest=equipment.game_digest,
         goal=equipment.environment.goal,
         max_score=max_score,
-        model=equipment.engine.model_id,
-        embedder=equipment.embedder.name,
+        player=config.player,
+        model=_model_id(equipment),
+        embedder=_embedder_name(equipment),
         seed=config.seed,
         mode=config.engine.mode,
-        versions=versions | {"python": platform.python_version()},
+        versions=_versions(config, equipment),
     )
+
+
+def _model_id(equipment: Equipment) -> str:
+    return NO_MODEL if equipment.engine is None else equipment.engine.model_id
+
+
+def _embedder_name(equipment: Equipment) -> str:
+    return NO_MODEL if equipment.embedder is None else equipment.embedder.name
+
+
+def _versions(config: RunConfig, equipment: Equipment) -> dict[str, str]:
+    """Of Python and of the packages, where they are installed, that a run depends on."""
+    packages = set(_PACKAGES)
+    if equipment.engine is not None:
+        packages |= {*_PACKAGES_OF_MODELS, config.memory.store}
+    versions = {"python": platform.python_version()}
+    for name in sorted(packages):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions

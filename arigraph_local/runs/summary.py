@@ -16,6 +16,7 @@ from arigraph_local.events import (
 from arigraph_local.llm.engine import TokenCounts
 from arigraph_local.llm.ledger import Cost, Ledger
 from arigraph_local.runs.run_folder import RunResult, TaskCost
+from arigraph_local.runs.scoring import normalised
 
 
 class Summary:
@@ -66,11 +67,12 @@ class Summary:
         maximum = self._started.max_score
         return RunResult(
             game=self._started.game,
+            player=self._started.player,
             model=self._started.model,
             reason=self._finished.reason,
             score=self._finished.score,
             max_score=maximum,
-            normalised_score=round(self._finished.score / maximum, 4) if maximum else 0.0,
+            normalised_score=normalised(self._finished.score, maximum),
             steps=self._finished.steps,
             facts=self._facts,
             retired=self._retired,

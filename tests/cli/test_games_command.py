@@ -32,7 +32,7 @@ def test_list_shows_every_level() -> None:
 
 def test_list_as_json() -> None:
     record = json.loads(runner.invoke(games_app, ["list", "--json"]).stdout)
-    (hunt,) = record["families"]
+    hunt = next(family for family in record["families"] if family["family"] == "hunt")
     levels = {level["level"]: level for level in hunt["levels"]}
     assert list(levels) == ["easy", "standard", "hard", "hardest"]
     assert levels["hard"] | {"description": ""} == {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arigraph_local.envs import games
 from arigraph_local.envs.family import BuiltGame
-from arigraph_local.envs.games import GameFiles, GameName, make_game, open_game, parse_game_name
+from arigraph_local.envs.games import GameFiles, GameName, make_game, parse_game_name
 from arigraph_local.errors import GameError, UsageError
 
 
@@ -34,12 +34,13 @@ def test_names_are_read() -> None:
         ("hunt:standard@2147483648", "the seed must be"),
         ("hunt:standard@١", "the seed must be"),
         ("", "is not a game"),
-        ("some/game.ulx", "is not a game"),
+        ("some/game.z9", "is not a game"),
+        ("some/game", "is not a game"),
     ],
 )
 def test_a_bad_name_is_one_clear_line(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        open_game(text)
+        parse_game_name(text)
     assert "\n" not in str(caught.value)
 
 
@@ -60,11 +61,8 @@ def test_a_made_game_is_found_again(easy: GameFiles, games_folder: Path) -> None
 
 
 def test_the_environment_variable_chooses_the_folder(easy: GameFiles, games_folder: Path) -> None:
-    environment, files = open_game("hunt:easy@3")
-    environment.close()
-    assert files == easy
-    assert environment.goal == files.goal
-    assert games_folder in files.story.parents
+    assert make_game("hunt:easy@3") == easy
+    assert games_folder in easy.story.parents
 
 
 @pytest.fixture

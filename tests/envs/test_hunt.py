@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from arigraph_local.envs.compiling import check_names, check_walkthrough
-from arigraph_local.envs.environment import Observation, TrueFact
+from arigraph_local.envs.compiling import check_names
+from arigraph_local.envs.environment import TrueFact
 from arigraph_local.envs.games import GameFiles, make_game
 from arigraph_local.envs.hunt import HuntFamily, draw_plan, published_goal
 from arigraph_local.envs.hunt_definition import load_definition, room_names
@@ -22,47 +22,13 @@ from arigraph_local.resources import data_folder
 
 DEFINITION = load_definition(data_folder("envs") / "hunt.toml")
 MAX_SCORES = {"easy": 6, "standard": 7, "hard": 8}
-SEEDS = 20
-
-
-def _carried(observation: Observation) -> set[str]:
-    text = observation.inventory.removeprefix("You are carrying").strip(": .")
-    if text == "nothing":
-        return set()
-    return {re.sub(r"^(an?|the) ", "", part) for part in re.split(r", | and ", text)}
-
-
-def _check_agreement(observation: Observation, facts: frozenset[TrueFact]) -> None:
-    """The text, the valid actions and the facts tell the same story."""
-    place = observation.location
-    assert place is not None
-    assert TrueFact("at", ("p", place)) in facts
-    held = {fact.arguments[0] for fact in facts if fact.predicate == "in" and "i" in fact.arguments}
-    assert _carried(observation) == held
-    if observation.done:
-        return
-    exits = {
-        f"go {fact.predicate.removesuffix('_of')}"
-        for fact in facts
-        if fact.predicate.endswith("_of") and fact.arguments[1] == place
-    }
-    assert {action for action in observation.valid_actions if action.startswith("go ")} == exits
-    openable = {
-        f"open {fact.arguments[0]}"
-        for fact in facts
-        if fact.predicate == "closed" and TrueFact("at", (fact.arguments[0], place)) in facts
-    }
-    assert {
-        action for action in observation.valid_actions if action.startswith("open ")
-    } == openable
-    for item in held:
-        assert f"drop {item}" in observation.valid_actions
+SEEDS = 3
 
 
 @pytest.fixture(scope="module")
-def sixty(games_folder: Path) -> dict[str, GameFiles]:
-    """Twenty seeds at each level up to hard, made by two processes: half a minute otherwise
-    goes by waiting for the compiler. Making a game plays its walkthrough to full score."""
+def nine(games_folder: Path) -> dict[str, GameFiles]:
+    """Three seeds at each level up to hard, made by two processes. Making a game checks it:
+    see `test_checking`."""
     names = [f"hunt:{level}@{seed}" for level in MAX_SCORES for seed in range(SEEDS)]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, context) as pool:
@@ -72,32 +38,14 @@ def sixty(games_folder: Path) -> dict[str, GameFiles]:
 
 @pytest.mark.parametrize("level", MAX_SCORES)
 def test_every_seed_has_its_own_game_with_a_walkthrough(
-    sixty: dict[str, GameFiles], level: str
+    nine: dict[str, GameFiles], level: str
 ) -> None:
-    games = [sixty[f"hunt:{level}@{seed}"] for seed in range(SEEDS)]
+    games = [nine[f"hunt:{level}@{seed}"] for seed in range(SEEDS)]
     assert {files.max_score for files in games} == {MAX_SCORES[level]}
     assert len({files.digest for files in games}) == SEEDS
     for files in games:
         assert files.walkthrough[-1] == "take treasure from golden locker"
         assert len(files.walkthrough) <= 0.8 * files.step_limit
-
-
-@pytest.mark.parametrize("level", MAX_SCORES)
-@pytest.mark.parametrize("seed", range(4))
-def test_walkthrough_wins_every_point_and_facts_never_drift(
-    sixty: dict[str, GameFiles], level: str, seed: int
-) -> None:
-    files = sixty[f"hunt:{level}@{seed}"]
-    game = TextWorldEnvironment(files.story)
-    observation = game.reset()
-    for command in files.walkthrough:
-        _check_agreement(observation, game.true_facts())
-        assert command in observation.valid_actions
-        observation = game.step(command)
-    _check_agreement(observation, game.true_facts())
-    assert observation.won
-    assert observation.score == observation.max_score == files.max_score == MAX_SCORES[level]
-    game.close()
 
 
 def test_notes_lead_to_the_treasure(easy: GameFiles) -> None:
@@ -194,15 +142,6 @@ def test_room_names_can_be_told_apart(count: int) -> None:
     names = room_names(count)
     assert len(names) == count
     check_names(names)
-
-
-def test_a_walkthrough_that_fails_is_found(easy: GameFiles) -> None:
-    with pytest.raises(GameError, match="reaches 1 of 6 points"):
-        check_walkthrough(easy.story, easy.walkthrough[:1], 6)
-    with pytest.raises(GameError, match="'eat key 1', step 2 of its walkthrough"):
-        check_walkthrough(easy.story, ["take key 1", "eat key 1"], 6)
-    with pytest.raises(GameError, match="reaches 6 of 7 points"):
-        check_walkthrough(easy.story, easy.walkthrough, 7)
 
 
 def test_the_published_key_is_told_and_other_games_have_no_such_goal() -> None:

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arigraph_local.envs.environment import Environment, TrueFact
-from arigraph_local.envs.games import GameFiles, open_game
+from arigraph_local.envs.games import GameFiles
+from arigraph_local.envs.opening import play_story
 from arigraph_local.envs.textworld_env import (
     GAME_OVER,
     GENERIC_GOAL,
@@ -161,6 +162,8 @@ def _damaged(easy: GameFiles, folder: Path, kind: str) -> Path:
         story.write_bytes(content)
     elif kind == "text":
         story.write_text("not a game")
+    elif kind == "glulx":
+        story.write_bytes(b"Glul" + bytes(content[4:]))
     elif kind == "no json":
         facts.unlink()
     elif kind == "bad json":
@@ -185,6 +188,7 @@ def _damaged(easy: GameFiles, folder: Path, kind: str) -> Path:
         ("missing", "there is no game"),
         ("directory", "cannot read"),
         ("text", "not a Z-machine version 8"),
+        ("glulx", "is a Glulx game, which TextWorld no longer plays"),
         ("truncated", "is truncated"),
         ("one bit", "is damaged"),
         ("no json", "has no 'game.json' beside it"),
@@ -219,15 +223,13 @@ def test_goal_of_a_game_without_objective(easy: GameFiles, tmp_path: Path) -> No
         ("hunt/hunt.z8", 7, "Key 1, in room a, opens the white locker."),
         ("hunt_hard/hunt_hard.z8", 8, "Key 1, in room a, opens the bronze locker."),
         ("cook/game.z8", 11, "Let's cook a delicious meal"),
-        ("clean/clean_3x3_mess_1.z8", 0, GENERIC_GOAL),
     ],
 )
 def test_published_games_load(published: Path, file: str, max_score: int, goal_part: str) -> None:
-    game, files = open_game(str(published / file))
+    game = play_story(str(published / file))
     first = game.reset()
-    assert (files.max_score, first.max_score, files.walkthrough) == (max_score, max_score, ())
+    assert first.max_score == max_score
     assert goal_part in game.goal
-    assert game.goal == files.goal
     assert first.location is not None
     assert first.text.lower().startswith(f"-= {first.location} =-")
     assert first.valid_actions

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from arigraph_local.config import RunConfig, config_toml, make_config, read_config
+from arigraph_local.config import NO_MODEL, RunConfig, config_toml, make_config, read_config
 from arigraph_local.errors import UsageError
 
 
@@ -53,6 +53,19 @@ def test_a_missing_or_binary_file_is_one_line(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="not UTF-8"):
         read_config(binary)
+
+
+def test_a_player_without_a_model_has_none_in_its_config(tmp_path: Path) -> None:
+    config = make_config({"game": "hunt:easy", "player": "random"})
+    assert (config.model, config.embedder, config.needs_model) == (NO_MODEL, NO_MODEL, False)
+    assert read_config(write(tmp_path, config_toml(config))) == config
+    assert make_config({"game": "g", "player": "human", "show_graph": True}).needs_model
+
+
+def test_a_model_beside_a_player_that_uses_none_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, 'game = "g"\nmodel = "large"\n')
+    with pytest.raises(UsageError, match=r"run\.toml:2: key 'model': the player oracle uses none"):
+        read_config(path, {"player": "oracle"})
 
 
 def test_the_defaults_are_the_papers() -> None:

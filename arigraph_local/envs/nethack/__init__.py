@@ -1,0 +1,1 @@
+"""NetHack as a text game: skills that run many game steps, and observations in words."""
