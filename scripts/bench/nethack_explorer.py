@@ -6,8 +6,10 @@ environment holds out.
 
 The player reads nothing but observations and valid actions: it fights what is near, prays or rests
 when wounded, eats when hungry, takes the stairs down when it knows them, and explores otherwise.
-`digest` is the SHA-256 of all observations of an episode: equal in two runs if the game is
-reproducible. `grown_mib` is by how much the game's process grew after the first observation.
+When it dies, another game begins, until the episode's skills are used; depth and score are those of
+the first game. `digest` is the SHA-256 of all observations of an episode: equal in two
+runs if the game is reproducible. `grown_mib` is the most by which a game's process grew after the
+first observation.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import statistics
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 from arigraph_local.envs.environment import Observation
 from arigraph_local.envs.nethack.family import NetHackFamily
@@ -48,13 +51,36 @@ LEFT_ALONE = (
 KEEPS = ("food ration", "food rations", "cram ration", "lembas wafer", "apple", "orange", "melon")
 """Food worth carrying."""
 
+NEXT_GAME = 1000
+"""The seed of the game that follows a death, after that of the one before."""
+
+
+class Digest(Protocol):
+    """A hash under way."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Game:
+    """How one game went."""
+
+    skills: int
+    deepest: int
+    score: int
+    turns: int
+    died: bool
+    grown_mib: float
+    last_words: str
+
 
 @dataclass(frozen=True)
 class Episode:
-    """How one episode ended."""
+    """How one episode ended: depth, score, turns and death are those of its first game."""
 
     seed: int
     skills: int
+    games: int
     deepest: int
     score: int
     turns: int
@@ -147,11 +173,33 @@ class Explorer:
 
 
 def play(level: str, seed: int, skills: int) -> Episode:
-    """One episode in a process of its own."""
+    """One episode, each of its games in a process of its own."""
     start = time.perf_counter()
+    digest = hashlib.sha256()
+    first = last = play_game(level, seed, skills, digest)
+    games, used, grown = 1, first.skills, first.grown_mib
+    while used < skills:
+        last = play_game(level, seed + games * NEXT_GAME, skills - used, digest)
+        games, used, grown = games + 1, used + last.skills, max(grown, last.grown_mib)
+    return Episode(
+        seed=seed,
+        skills=used,
+        games=games,
+        deepest=first.deepest,
+        score=first.score,
+        turns=first.turns,
+        died=first.died,
+        seconds=round(time.perf_counter() - start, 1),
+        grown_mib=round(grown, 1),
+        digest=digest.hexdigest()[:16],
+        last_words=last.last_words,
+    )
+
+
+def play_game(level: str, seed: int, skills: int, digest: Digest) -> Game:
+    """One game, until it is over or so many skills are used; every observation is digested."""
     environment = NetHackFamily().open(level, seed)
     assert isinstance(environment, ProcessEnvironment)
-    digest = hashlib.sha256()
     explorer = Explorer()
     seen = environment.reset()
     pid = environment.process_id
@@ -169,18 +217,8 @@ def play(level: str, seed: int, skills: int) -> Episode:
     digest.update(repr(seen).encode())
     grown = memory_mib(pid) - before
     environment.close()
-    return Episode(
-        seed=seed,
-        skills=used,
-        deepest=deepest,
-        score=seen.score,
-        turns=turns,
-        died=seen.done,
-        seconds=round(time.perf_counter() - start, 1),
-        grown_mib=round(grown, 1),
-        digest=digest.hexdigest()[:16],
-        last_words=" ".join(seen.text.split())[:160],
-    )
+    words = " ".join(seen.text.split())[:160]
+    return Game(used, deepest, seen.score, turns, seen.done, grown, words)
 
 
 def memory_mib(pid: int) -> float:
@@ -205,8 +243,9 @@ def main() -> None:
         episode = play(options.level, seed, options.skills)
         episodes.append(episode)
         print(
-            f"seed {seed}: {episode.skills} skills, level {episode.deepest}, score "
-            f"{episode.score}, turn {episode.turns}, {'died' if episode.died else 'alive'}, "
+            f"seed {seed}: {episode.skills} skills in {episode.games} games, level "
+            f"{episode.deepest}, score {episode.score}, turn {episode.turns}, "
+            f"{'died' if episode.died else 'alive'}, "
             f"{episode.seconds} s, +{episode.grown_mib} MiB, {episode.digest}",
             flush=True,
         )

@@ -15,6 +15,7 @@ from three_rooms import ThreeRooms
 
 from arigraph_local.envs import gymnasium_env
 from arigraph_local.envs.games import (
+    LIVE_FAMILIES,
     GameFiles,
     all_families,
     is_game_file,
@@ -27,7 +28,7 @@ from arigraph_local.envs.gymnasium_env import (
     environment_id,
     register_games,
 )
-from arigraph_local.envs.opening import OpenGame, play_story
+from arigraph_local.envs.opening import OpenGame, open_game, play_story
 from arigraph_local.errors import GameError, UsageError
 
 
@@ -39,6 +40,8 @@ def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         if is_game_file(name):
             return OpenGame(play_story(name), name, "d")
         family, _, level = name.partition("@")[0].partition(":")
+        if family in LIVE_FAMILIES:
+            return open_game(name)
         files = make_game(f"{family}:{level}@3")
         return OpenGame(play_story(str(files.story), files.goal, family), files.name, files.digest)
 
@@ -63,8 +66,11 @@ def test_every_level_of_every_family_has_an_id() -> None:
 
 
 @pytest.mark.usefixtures("easy")
-def test_gymnasiums_own_checker_is_content() -> None:
-    made = gymnasium.make("arigraph/hunt-easy-v0")
+@pytest.mark.parametrize("level", ["hunt-easy", "cooking-rl-1", "cleaning-small", "nethack-room"])
+def test_gymnasiums_own_checker_is_content(level: str) -> None:
+    if level.startswith("nethack"):
+        pytest.importorskip("nle")
+    made = gymnasium.make(f"arigraph/{level}-v0")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_env(made.unwrapped)

@@ -20,9 +20,9 @@ from arigraph_local.llm.grammar.token_grammar import matches
 from arigraph_local.llm.llama.llama_decoder import LlamaDecoder, Span
 from arigraph_local.llm.llama.llama_engine import LlamaEngine
 
-pytestmark = pytest.mark.model
-
 REQUESTS = int(os.environ.get("ARIGRAPH_SOAK", "72"))
+pytestmark = [pytest.mark.model, pytest.mark.timeout(300 + 2 * REQUESTS)]
+
 AT_ONCE = 24
 LANES = 16
 THINGS = ("key", "lamp", "old chest", "door to the north")
