@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from small_stories import compile_cellar
 from three_rooms import ThreeRooms
 
 from arigraph_local.cli.app import run
@@ -163,6 +165,38 @@ def test_random_comes_again_from_its_seed_and_resumes(
     (tmp_path / "two" / RESULT).unlink()
     assert play("--resume", tmp_path / "two", "--quiet") == 0
     assert actions(tmp_path / "one") == actions(tmp_path / "two")
+
+
+@pytest.mark.parametrize(
+    "game", ["hunt:easy@3", "cleaning:small@3", "cooking:rl-1@3", "nethack:room@3", "cellar.z8"]
+)
+def test_a_run_of_any_family_resumes_with_every_score_and_text(
+    game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if game.startswith("nethack"):
+        pytest.importorskip("nle")
+    if game.endswith(".z8"):
+        game = str(compile_cellar(tmp_path / game))
+    whole = tmp_path / "whole"
+    wanted = ("--player", "random", "--seed", 2, "--steps", 12, "--quiet")
+    assert play(game, *wanted, "--out", whole) == 0
+    cut = Path(shutil.copytree(whole, tmp_path / "cut"))
+    lines = (cut / FILE).read_bytes().splitlines(keepends=True)
+    (cut / FILE).write_bytes(b"".join(lines[: len(lines) // 2]))
+    (cut / RESULT).unlink()
+    assert play("--resume", cut, "--quiet") == 0
+    assert observations(cut) == observations(whole)
+    assert actions(cut) == actions(whole)
+    assert len(observations(whole)) == 13
+
+
+def observations(folder: Path) -> list[str]:
+    """Text, score and all else that was observed."""
+    return [
+        event.model_dump_json(exclude={"time"})
+        for event in read_events(folder)
+        if isinstance(event, Observed)
+    ]
 
 
 def actions(folder: Path) -> list[str]:
