@@ -184,6 +184,7 @@ def _load(path: Path) -> Any:
         game = textworld.start(str(path), wanted)
         # Chance would go by the clock, and a resumed game another way.
         game.seed(SEED)
+        _name_drinking(game)
         return game
     except OSError as error:
         raise GameError(f"cannot read '{path}': {error.strerror or error}") from error
@@ -191,6 +192,14 @@ def _load(path: Path) -> Any:
         raise GameError(
             f"'{facts_file}' is not the description of a TextWorld game: {_one_line(error)}"
         ) from error
+
+
+def _name_drinking(game: Any) -> None:
+    """Let the facts follow a drink: TextWorld's cooking rules wait for the event by another name
+    than that by which the story tells it."""
+    knowledge = game._game.kb
+    if "Drinking carried thing is an action" in knowledge.inform7_addons_code:
+        knowledge.inform7_events["drink"] = "drinking carried thing the {f}"
 
 
 def _one_line(error: Exception) -> str:

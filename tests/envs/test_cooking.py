@@ -167,6 +167,20 @@ def test_the_seed_of_a_published_game_makes_it_again(name: str, published: Path)
     assert observation.score == observation.max_score == MAX_SCORES[level]
 
 
+def test_the_facts_follow_a_drink(games_folder: Path) -> None:
+    files = make_game("cooking:rl-3@80", games_folder)
+    game = TextWorldEnvironment(files.story)
+    seen, chance = game.reset(), Random(0)
+    while "take water from fridge" not in seen.valid_actions:
+        moves = [one for one in seen.valid_actions if one.split()[0] in {"go", "open"}]
+        seen = game.step(chance.choice(moves))
+    game.step("take water from fridge")
+    assert game.step("drink water").text == "You drink the water. Not bad."
+    assert TrueFact("consumed", ("water",)) in game.true_facts()
+    assert TrueFact("in", ("water", "i")) not in game.true_facts()
+    game.close()
+
+
 def test_a_published_game_gets_the_hint_about_tools(published: Path) -> None:
     game = play_story(str(published / "cook" / "game.z8"))
     assert game.goal.startswith("You are hungry! Let's cook a delicious meal.")
