@@ -45,7 +45,7 @@ def list_games(as_json: Json = False) -> None:
         for level_name, level in family.levels().items():
             figures = (level.rooms, level.max_score, level.step_limit)
             name = f"{family_name}:{level_name}"
-            table.add_row(name, *(str(figure) for figure in figures), level.description)
+            table.add_row(name, *(str(figure or "-") for figure in figures), level.description)
     Console().print(table)
     typer.echo("\nAny seed: hunt:standard@7. The path of a story file is a game as well.")
 

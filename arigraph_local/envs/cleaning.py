@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,18 +24,16 @@ from arigraph_local.envs.cleaning_definition import (
 )
 from arigraph_local.envs.cleaning_oracle import CleaningOracle
 from arigraph_local.envs.cleaning_scoring import CleaningEnvironment, House
-from arigraph_local.envs.compiling import check_names, compile_game, new_maker
+from arigraph_local.envs.compiling import check_made_names, compile_game, new_maker
 from arigraph_local.envs.definition_file import read_definition
 from arigraph_local.envs.environment import Environment, TrueFact
 from arigraph_local.envs.family import Adopted, BuiltGame, LevelSummary, Oracle
 from arigraph_local.envs.maps import OPPOSITE, RoomMap, grow_map
+from arigraph_local.envs.solving import solution
 from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.envs.world_state import WorldState
 from arigraph_local.errors import GameError
 from arigraph_local.resources import data_folder
-
-_LONGEST_WALKTHROUGH = 0.8
-"""Part of the step limit that the solution may take: the agent has yet to explore."""
 
 
 @dataclass(frozen=True)
@@ -143,29 +142,14 @@ class CleaningFamily:
         plan = draw_plan(definition, parameters, Random(f"cleaning:{level}@{seed}"))
         game = _make_world(plan, definition.goal, seed)
         compile_game(game, story)
-        walkthrough = self._solution(story, int(parameters.step_limit * _LONGEST_WALKTHROUGH))
-        check_game(
-            lambda: self.scored(TextWorldEnvironment(story)),
-            walkthrough,
-            parameters.max_score,
-            story.stem,
-        )
-        return BuiltGame(walkthrough, parameters.max_score, definition.goal, parameters.step_limit)
-
-    def _solution(self, story: Path, most: int) -> tuple[str, ...]:
-        """What the oracle does in the game, in at most so many steps."""
-        environment, oracle = self.scored(TextWorldEnvironment(story)), self.oracle()
-        commands: list[str] = []
+        # Opened once: reading a game's rules takes half a second.
+        environment = self.scored(TextWorldEnvironment(story))
         try:
-            observation = environment.reset()
-            while (action := oracle.next_action(environment.true_facts(), observation)) is not None:
-                if len(commands) == most:
-                    raise GameError(f"'{story.stem}' cannot be tidied in {most} steps")
-                commands.append(action)
-                observation = environment.step(action)
+            walkthrough = solution(environment, self.oracle(), parameters.step_limit)
+            check_game(lambda: environment, walkthrough, parameters.max_score, story.stem)
         finally:
             environment.close()
-        return tuple(commands)
+        return BuiltGame(walkthrough, parameters.max_score, definition.goal, parameters.step_limit)
 
     def scored(self, environment: Environment) -> Environment:
         """The environment with the score of a house of this family."""
@@ -202,7 +186,8 @@ def _make_world(plan: CleaningPlan, goal: str, seed: int) -> Any:
                 places[plan.astray.get(name, home)].add(thing)
     game = maker.build()
     game.objective = goal
-    _check_generated_names(game, plan)
+    furniture = [held for room in plan.rooms for held in room.furniture.values()]
+    check_made_names(game, (*places, *chain.from_iterable(furniture)))
     return game
 
 
@@ -214,15 +199,3 @@ def _new_furniture(maker: Any, name: str, *, is_container: bool) -> Any:
     container = maker.new("c", name=name, desc=f"The {name} is {state}.")
     container.add_property("closed")
     return container
-
-
-def _check_generated_names(game: Any, plan: CleaningPlan) -> None:
-    names = [info.name for key, info in game.infos.items() if key not in ("P", "I")]
-    check_names(names)
-    wanted = {room.name for room in plan.rooms}
-    for room in plan.rooms:
-        for place, things in room.furniture.items():
-            wanted |= {place, *things}
-    lost = sorted(wanted - set(names))
-    if lost:
-        raise GameError(f"TextWorld renamed {', '.join(lost)}")

@@ -41,9 +41,10 @@ class CleaningOracle:
                 for command in errand.commands:
                     if command in valid:
                         return valid[command]
-        elsewhere = {errand.room for errand in errands} - {state.location}
-        way = state.route(state.location, elsewhere)
-        return valid.get(f"go {way[0]}") if way else None
+        routes = state.routes(state.location)
+        elsewhere = routes.keys() & {errand.room for errand in errands} - {state.location}
+        nearest = min(elsewhere, key=lambda room: (routes[room].length, room), default=None)
+        return valid.get(routes[nearest].first or "") if nearest else None
 
 
 def _errands(state: WorldState, homes: dict[str, str]) -> Iterator[_Errand]:

@@ -22,8 +22,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from arigraph_local.envs.environment import Environment, Observation, TrueFact
-from arigraph_local.envs.textworld_env import GAME_OVER
+from arigraph_local.envs.environment import GAME_OVER, Environment, Observation, TrueFact
 from arigraph_local.envs.world_state import INVENTORY, WorldState, names_in
 from arigraph_local.errors import GameError
 

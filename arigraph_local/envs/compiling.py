@@ -55,6 +55,16 @@ def check_names(names: Iterable[str]) -> None:
             raise GameError(f"the names '{one}' and '{other}' cannot be told apart")
 
 
+def check_made_names(game: Any, wanted: Iterable[str]) -> None:
+    """Raise `GameError` unless the names of a built `textworld.Game` can be told apart and all
+    those `wanted` are among them."""
+    names = [info.name for key, info in game.infos.items() if key not in ("P", "I")]
+    check_names(names)
+    lost = sorted(set(wanted) - set(names))
+    if lost:
+        raise GameError(f"TextWorld renamed {', '.join(lost)}")
+
+
 def compile_game(game: Any, story: Path) -> None:
     """Compile a `textworld.Game` to `story` and write its `.json`, with the same bytes every time.
 

@@ -19,12 +19,9 @@ from arigraph_local.envs.cooking_world import make_world
 from arigraph_local.envs.definition_file import read_definition
 from arigraph_local.envs.environment import Environment, Observation, TrueFact
 from arigraph_local.envs.family import Adopted, BuiltGame, LevelSummary, Oracle
+from arigraph_local.envs.solving import solution
 from arigraph_local.envs.textworld_env import TextWorldEnvironment
-from arigraph_local.errors import GameError
 from arigraph_local.resources import data_folder
-
-_LONGEST_WALKTHROUGH = 0.8
-"""Part of the step limit that the solution may take: the agent has yet to explore."""
 
 
 class CookingFamily:
@@ -71,7 +68,7 @@ class CookingFamily:
         # Opened once: reading a game's rules takes half a second.
         environment = TextWorldEnvironment(story)
         try:
-            walkthrough = _solution(environment, int(parameters.step_limit * _LONGEST_WALKTHROUGH))
+            walkthrough = solution(environment, self.oracle(), parameters.step_limit)
             check_game(
                 lambda: environment,
                 walkthrough,
@@ -140,16 +137,3 @@ def _describe(level: CookingLevel) -> str:
     if level.carry_limit:
         parts.append("few hands")
     return ", ".join(parts)
-
-
-def _solution(environment: Environment, most: int) -> tuple[str, ...]:
-    """What the oracle does in the game. Raises `GameError` if that takes more than `most` steps."""
-    oracle = CookingOracle()
-    commands: list[str] = []
-    observation = environment.reset()
-    while (action := oracle.next_action(environment.true_facts(), observation)) is not None:
-        if len(commands) == most:
-            raise GameError(f"this cooking game cannot be won in {most} steps")
-        commands.append(action)
-        observation = environment.step(action)
-    return tuple(commands)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
 
 from arigraph_local.envs.environment import Observation, TrueFact
 from arigraph_local.envs.world_state import WorldState
@@ -14,7 +13,6 @@ PREPARE_MEAL = "prepare meal"
 
 _CUTTING = {"chopped": "chop", "sliced": "slice", "diced": "dice"}
 _TOOLS = {"fried": "stove", "roasted": "oven", "grilled": "bbq"}
-_DIRECTIONS = ("east", "north", "south", "west")
 
 
 @dataclass(frozen=True)
@@ -103,12 +101,12 @@ class _Kitchen:
             return f"eat {meal}"
         if here is None or not self._can_succeed():
             return None
-        routes = self._routes(here)
+        routes = self._state.routes(here)
         errands = [errand for errand in self._errands(here) if errand.room in routes]
         if not errands:
             return None
-        nearest = min(errands, key=lambda errand: routes[errand.room or ""][0])
-        return routes[nearest.room or ""][1] or nearest.command
+        nearest = min(errands, key=lambda errand: routes[errand.room or ""].length)
+        return routes[nearest.room or ""].first or nearest.command
 
     def _can_succeed(self) -> bool:
         cuttable = all(self._is("uncut", one) for one in self._to_cut)
@@ -152,35 +150,3 @@ class _Kitchen:
         if self._to_cut:
             wanted[self._about("sharp")] = 3
         return min(sorted(self._state.held), key=lambda thing: wanted.get(thing, 0))
-
-    def _routes(self, start: str) -> dict[str, tuple[int, str | None]]:
-        """For each room that can be reached, the commands it takes and the first of them."""
-        ways = self._ways()
-        routes: dict[str, tuple[int, str | None]] = {}
-        queue: list[tuple[int, str, str | None]] = [(0, start, None)]
-        while queue:
-            cost, room, first = heappop(queue)
-            if room in routes:
-                continue
-            routes[room] = (cost, first)
-            for there, commands in ways.get(room, ()):
-                if there not in routes:
-                    heappush(queue, (cost + len(commands), there, first or commands[0]))
-        return routes
-
-    def _ways(self) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-        """For each room, the rooms beside it with the commands that lead there."""
-        doors = {
-            (fact.arguments[0], fact.arguments[2]): fact.arguments[1]
-            for fact in self._facts
-            if fact.predicate == "link"
-        }
-        ways: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-        for fact in self._facts:
-            direction = fact.predicate.removesuffix("_of")
-            if direction in _DIRECTIONS and len(fact.arguments) == 2:
-                there, room = fact.arguments
-                door = doors.get((room, there), "")
-                opening = (f"open {door}",) if self._state.is_closed(door) else ()
-                ways.setdefault(room, []).append((there, (*opening, f"go {direction}")))
-        return ways

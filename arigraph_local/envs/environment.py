@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+GAME_OVER = "The game is over."
+"""The answer to any command after the end."""
+
 
 @dataclass(frozen=True)
 class Observation:

@@ -29,7 +29,7 @@ FAMILIES = {family.name: family for family in _GAME_FAMILIES}
 LIVE_FAMILIES = {family.name: family for family in _LIVE_FAMILIES}
 """Every family of worlds that are made as they are played."""
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 """Part of a cached game's key: raise it whenever the code of a builder changes its games."""
 
 DEFAULT_STEP_LIMIT = 150

@@ -16,16 +16,17 @@ from random import Random
 from typing import Any
 
 from arigraph_local.envs.checking import check_game
-from arigraph_local.envs.compiling import check_names, compile_game, new_maker
+from arigraph_local.envs.compiling import check_made_names, compile_game, new_maker
+from arigraph_local.envs.definition_file import read_definition
 from arigraph_local.envs.environment import Environment, TrueFact
 from arigraph_local.envs.family import Adopted, BuiltGame, LevelSummary, Oracle
 from arigraph_local.envs.hunt_definition import (
     HuntDefinition,
     HuntLevel,
-    load_definition,
     room_names,
 )
 from arigraph_local.envs.maps import OPPOSITE, RoomMap, grow_map
+from arigraph_local.envs.solving import LONGEST_WALKTHROUGH
 from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.errors import GameError
 from arigraph_local.resources import data_folder
@@ -35,8 +36,6 @@ GOLDEN_KEY = "golden key"
 TREASURE = "treasure"
 
 _MAX_DRAWS = 1000
-_LONGEST_WALKTHROUGH = 0.8
-"""Part of the step limit that the shortest solution may take: the agent has yet to explore."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def draw_plan(definition: HuntDefinition, level: HuntLevel, rng: Random) -> Hunt
     for _ in range(_MAX_DRAWS):
         plan = _draw(definition, level, rng)
         trivial = plan.locker_rooms[plan.chain[0]] == plan.first_key_room
-        if not trivial and len(plan.walkthrough()) <= level.step_limit * _LONGEST_WALKTHROUGH:
+        if not trivial and len(plan.walkthrough()) <= level.step_limit * LONGEST_WALKTHROUGH:
             return plan
     raise GameError(
         f"no hunt with {level.rooms} rooms and a chain of {level.chain} lockers was found "
@@ -126,7 +125,8 @@ class HuntFamily:
 
     @cached_property
     def _definition(self) -> HuntDefinition:
-        return load_definition(self._path or data_folder("envs") / "hunt.toml")
+        path = self._path or data_folder("envs") / "hunt.toml"
+        return read_definition(path, HuntDefinition)
 
     @property
     def description(self) -> str:
@@ -159,7 +159,8 @@ class HuntFamily:
         plan = draw_plan(definition, parameters, Random(f"hunt:{level}@{seed}"))
         walkthrough, max_score = plan.walkthrough(), definition.max_score(parameters)
         game = _make_world(plan, definition, seed)
-        _check_generated_names(game, plan)
+        wanted = (*plan.rooms, *plan.locker_rooms, *plan.keys, *plan.item_rooms, TREASURE)
+        check_made_names(game, wanted)
         game.metadata.update(walkthrough=list(walkthrough), max_score=max_score)
         compile_game(game, story)
         check_game(lambda: TextWorldEnvironment(story), walkthrough, max_score, story.stem)
@@ -227,15 +228,6 @@ def _quest(maker: Any, thing: Any, points: int) -> Any:
 
     held = Event(conditions={maker.new_fact("in", thing, maker.inventory)})
     return Quest(win_events=[held], reward=points)
-
-
-def _check_generated_names(game: Any, plan: HuntPlan) -> None:
-    names = [info.name for key, info in game.infos.items() if key not in ("P", "I")]
-    check_names(names)
-    wanted = {*plan.rooms, *plan.locker_rooms, *plan.keys, *plan.item_rooms, TREASURE}
-    lost = sorted(wanted - set(names))
-    if lost:
-        raise GameError(f"TextWorld renamed {', '.join(lost)}")
 
 
 def published_goal(facts: Iterable[TrueFact]) -> str | None:

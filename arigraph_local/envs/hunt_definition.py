@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Literal
 
@@ -12,11 +10,8 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
-    ValidationError,
     model_validator,
 )
-
-from arigraph_local.errors import UsageError
 
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z]+$")]
 
@@ -76,21 +71,6 @@ class HuntDefinition(BaseModel):
     def max_score(self, level: HuntLevel) -> int:
         """Points for the keys of the chain and the treasure."""
         return level.chain * self.scoring.key + self.scoring.treasure
-
-
-def load_definition(path: Path) -> HuntDefinition:
-    """Read `hunt.toml`. Raises `UsageError` naming the file and the field."""
-    try:
-        return HuntDefinition.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"'{path}' is not valid TOML: {error}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        where = f"'{path}', {field}" if field else f"'{path}'"
-        raise UsageError(f"{where}: {first['msg']}") from error
 
 
 def room_names(count: int) -> tuple[str, ...]:

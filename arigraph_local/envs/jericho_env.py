@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from arigraph_local.envs.environment import Observation, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Observation, TrueFact
 from arigraph_local.envs.jericho_actions import (
     MOST_TRIES,
     Surroundings,
@@ -31,7 +31,7 @@ from arigraph_local.envs.jericho_text import (
 )
 from arigraph_local.envs.jericho_tree import ObjectTree
 from arigraph_local.envs.story_file import load_story
-from arigraph_local.envs.textworld_env import GAME_OVER, GENERIC_GOAL, NOT_UNDERSTOOD, SEED
+from arigraph_local.envs.textworld_env import GENERIC_GOAL, NOT_UNDERSTOOD, SEED
 from arigraph_local.errors import GameError
 
 _LANGUAGE_MODEL = "en_core_web_sm"

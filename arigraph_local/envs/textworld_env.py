@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arigraph_local.envs.environment import Observation, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Observation, TrueFact
 from arigraph_local.envs.story_file import check_story_file
 from arigraph_local.errors import GameError
 
 GENERIC_GOAL = "Explore the place and score as many points as you can."
 NOT_UNDERSTOOD = "That is not a command that can be understood here."
-GAME_OVER = "The game is over."
 MAX_COMMAND_LENGTH = 200
 SEED = 1
 """Of the interpreter's chance."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
+from heapq import heappop, heappush
 
 from arigraph_local.envs.environment import TrueFact
 
@@ -15,6 +17,14 @@ INVENTORY = "i"
 _CONDITIONS = frozenset({"open", "closed", "locked"})
 _PLACED = frozenset({"at", "on", "in"})
 _DIRECTION = "_of"
+
+
+@dataclass(frozen=True)
+class Route:
+    """A shortest way to a room: how many commands it takes, and the first; None when there."""
+
+    length: int
+    first: str | None
 
 
 class WorldState:
@@ -36,6 +46,8 @@ class WorldState:
         self.conditions: dict[str, set[str]] = {}
         self.exits: dict[str, dict[str, str]] = {}
         self.doors: dict[str, set[str]] = {}
+        self._door_between: dict[tuple[str, str], str] = {}
+        self._ways: dict[str, list[tuple[str, str]]] = {}
         free: set[tuple[str, str]] = set()
         ways: list[tuple[str, str, str]] = []
         for fact in facts:
@@ -48,11 +60,13 @@ class WorldState:
                 free.add((names[0], names[1]))
             elif predicate == "link" and len(names) == 3:
                 self.doors.setdefault(names[0], set()).add(names[1])
+                self._door_between[names[0], names[2]] = names[1]
             elif predicate.endswith(_DIRECTION) and len(names) == 2:
                 ways.append((names[1], predicate.removesuffix(_DIRECTION), names[0]))
         for room, direction, there in ways:
             self.rooms.add(room)
             self.exits.setdefault(room, {})
+            self._ways.setdefault(room, []).append((direction, there))
             if (room, there) in free:
                 self.exits[room][direction] = there
 
@@ -99,21 +113,24 @@ class WorldState:
             opened = "open" in self.conditions.get(thing, ())
             waiting.extend(one for one in inside if self.placing[one] == "on" or opened)
 
-    def route(self, start: str, ends: Iterable[str]) -> tuple[str, ...] | None:
-        """The directions of a shortest way through open exits from `start` to the nearest of
-        `ends`; None if no way leads to any."""
-        wanted = frozenset(ends)
-        queue: deque[tuple[str, tuple[str, ...]]] = deque([(start, ())])
-        seen = {start}
+    def routes(self, start: str) -> dict[str, Route]:
+        """A shortest route from `start` to each room that can be reached, closed doors being
+        opened on the way (Dijkstra). Of equal ones, the first by the names of rooms and commands.
+        """
+        routes: dict[str, Route] = {}
+        queue: list[tuple[int, str, str]] = [(0, start, "")]
         while queue:
-            room, way = queue.popleft()
-            if room in wanted:
-                return way
-            for direction, there in sorted(self.exits.get(room, {}).items()):
-                if there not in seen:
-                    seen.add(there)
-                    queue.append((there, (*way, direction)))
-        return None
+            length, room, first = heappop(queue)
+            if room in routes:
+                continue
+            routes[room] = Route(length, first or None)
+            for direction, there in self._ways.get(room, ()):
+                door = self._door_between.get((room, there), "")
+                opening = (f"open {door}",) if self.is_closed(door) else ()
+                commands = (*opening, f"go {direction}")
+                if there not in routes:
+                    heappush(queue, (length + len(commands), there, first or commands[0]))
+        return routes
 
 
 @cache

@@ -5,8 +5,8 @@ do the oracle and a player by chance score.
 
 A GAME is `family:level`; without one, all levels. Games are made anew in a folder of its own, with
 seeds from 0. The first `--play` of them are played to the level's step limit, by the oracle and by
-chance; scores are normalised. Seconds are those of the processor, the compiler's included, which
-other work on the machine hardly changes.
+chance; scores are normalised, as those of `arigraph play --player`. Seconds are those of the
+processor, the compiler's included, which other work on the machine hardly changes.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import json
 import os
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from arigraph_local.envs.environment import Environment, Observation
+from arigraph_local.agent.episode import Player, Position
+from arigraph_local.agent.episode import play as play_episode
+from arigraph_local.envs.environment import Environment
 from arigraph_local.envs.games import FAMILIES, GameFiles, make_game
 from arigraph_local.envs.opening import play_story
 from arigraph_local.errors import GameError
+from arigraph_local.players.oracle_player import OraclePlayer
 from arigraph_local.players.random_player import RandomPlayer
-
-Choose = Callable[[Environment, Observation, int], str | None]
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def measure(level: str, seeds: int, play: int, folder: Path) -> Figures:
         except GameError as error:
             failures.append(f"{seed}: {error}")
         seconds.append(processor_seconds() - start)
-    oracle = [episode(game, by_oracle(game)) for game in games[:play]]
-    chance = [episode(game, by_chance(seed)) for seed, game in enumerate(games[:play])]
+    oracle = [by_oracle(game) for game in games[:play]]
+    chance = [by_chance(game, seed) for seed, game in enumerate(games[:play])]
     slowest = max(seconds)
     return Figures(
         level=level,
@@ -82,34 +83,37 @@ def processor_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def by_oracle(game: GameFiles) -> Choose:
-    """The family's oracle, for one episode."""
-    oracle = FAMILIES[game.name.split(":")[0]].oracle()
-    return lambda environment, seen, _: oracle.next_action(environment.true_facts(), seen)
+def by_oracle(game: GameFiles) -> tuple[float, int]:
+    """Score and steps of the family's oracle."""
+    environment = opened(game)
+    family = FAMILIES[game.name.split(":")[0]]
+    return played(game, environment, OraclePlayer(family.oracle(), environment))
 
 
-def by_chance(seed: int) -> Choose:
-    """The random player with this seed."""
-    player = RandomPlayer(seed)
-    return lambda _, seen, step: player.decide(seen, step, "", lambda event: None).action
+def by_chance(game: GameFiles, seed: int) -> tuple[float, int]:
+    """Score and steps of the random player with this seed."""
+    return played(game, opened(game), RandomPlayer(seed))
 
 
-def episode(game: GameFiles, choose: Choose) -> tuple[float, int]:
-    """The highest score, normalised, and the steps taken until it was reached or time was up."""
-    environment = play_story(str(game.story), game.goal, game.name.split(":")[0])
-    seen = environment.reset()
-    best, steps = seen.score, 0
+def opened(game: GameFiles) -> Environment:
+    """The game in this process."""
+    return play_story(str(game.story), game.goal, game.name.split(":")[0])
+
+
+def played(game: GameFiles, environment: Environment, player: Player) -> tuple[float, int]:
+    """The final score, normalised, and the steps of one episode."""
     try:
-        while not seen.done and steps < game.step_limit and best < game.max_score:
-            action = choose(environment, seen, steps + 1)
-            if action is None:
-                break
-            seen = environment.step(action)
-            steps += 1
-            best = max(best, seen.score)
+        end = play_episode(
+            environment,
+            player,
+            None,
+            lambda event: None,
+            steps=game.step_limit,
+            start=Position(environment.reset()),
+        )
     finally:
         environment.close()
-    return best / game.max_score, steps
+    return end.score / game.max_score, end.steps
 
 
 def shown(figures: Figures) -> str:

@@ -17,10 +17,10 @@ from arigraph_local.envs.cleaning import CleaningFamily, draw_plan
 from arigraph_local.envs.cleaning_definition import CleaningDefinition
 from arigraph_local.envs.cleaning_scoring import ALL_TIDY, CleaningEnvironment, House
 from arigraph_local.envs.definition_file import read_definition
-from arigraph_local.envs.environment import Environment, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Environment, TrueFact
 from arigraph_local.envs.games import GameFiles, make_game
 from arigraph_local.envs.opening import play_story
-from arigraph_local.envs.textworld_env import GAME_OVER, TextWorldEnvironment
+from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.envs.world_state import WorldState
 from arigraph_local.errors import GameError, UsageError
 from arigraph_local.resources import data_folder
@@ -202,9 +202,10 @@ def test_taking_away_what_is_in_its_place_costs_a_point(published_rule: Environm
         for thing, home in sorted(HOUSE.homes(state).items())
         if state.holders[thing] == home and state.placing[thing] == "on"
     )
-    way = state.route(str(state.location), [str(state.room_of(home))])
-    for direction in way or ():
-        published_rule.step(f"go {direction}")
+    room = str(state.room_of(home))
+    while (move := state.routes(str(state.location))[room].first) is not None:
+        published_rule.step(move)
+        state = WorldState(published_rule.true_facts())
     assert first.score == 0
     assert published_rule.step(f"take {thing} from {home}").score == -1
     assert published_rule.step(f"drop {thing}").score == -2

@@ -12,15 +12,16 @@ from random import Random
 import pytest
 
 from arigraph_local.envs.compiling import check_names
+from arigraph_local.envs.definition_file import read_definition
 from arigraph_local.envs.environment import TrueFact
 from arigraph_local.envs.games import GameFiles, make_game
 from arigraph_local.envs.hunt import HuntFamily, draw_plan, published_goal
-from arigraph_local.envs.hunt_definition import load_definition, room_names
+from arigraph_local.envs.hunt_definition import HuntDefinition, room_names
 from arigraph_local.envs.textworld_env import TextWorldEnvironment
 from arigraph_local.errors import GameError, UsageError
 from arigraph_local.resources import data_folder
 
-DEFINITION = load_definition(data_folder("envs") / "hunt.toml")
+DEFINITION = read_definition(data_folder("envs") / "hunt.toml", HuntDefinition)
 MAX_SCORES = {"easy": 6, "standard": 7, "hard": 8}
 SEEDS = 3
 

@@ -21,7 +21,7 @@ from small_stories import (
 )
 
 from arigraph_local.envs import jericho_env
-from arigraph_local.envs.environment import Environment, Observation, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Environment, Observation, TrueFact
 from arigraph_local.envs.games import GameFiles
 from arigraph_local.envs.jericho_env import JerichoEnvironment
 from arigraph_local.envs.jericho_text import (
@@ -37,7 +37,6 @@ from arigraph_local.envs.jericho_text import (
 from arigraph_local.envs.opening import open_game
 from arigraph_local.envs.process_environment import ProcessEnvironment
 from arigraph_local.envs.textworld_env import (
-    GAME_OVER,
     NOT_UNDERSTOOD,
     SEED,
     TextWorldEnvironment,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arigraph_local.envs.environment import Observation, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Observation, TrueFact
 from arigraph_local.envs.games import LIVE_FAMILIES, make_game
-from arigraph_local.envs.nethack.environment import GAME_OVER, NOT_A_SKILL
+from arigraph_local.envs.nethack.environment import NOT_A_SKILL
 from arigraph_local.envs.nethack.family import NetHackFamily
 from arigraph_local.envs.opening import open_game
 from arigraph_local.envs.process_environment import ProcessEnvironment

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arigraph_local.envs.environment import Environment, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Environment, TrueFact
 from arigraph_local.envs.games import GameFiles
 from arigraph_local.envs.opening import play_story
 from arigraph_local.envs.textworld_env import (
-    GAME_OVER,
     GENERIC_GOAL,
     NOT_UNDERSTOOD,
     TextWorldEnvironment,

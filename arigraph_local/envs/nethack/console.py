@@ -52,7 +52,6 @@ class Console:
         except ImportError as error:
             raise GameError("NetHack needs the package nle, which cannot be loaded") from error
         self._seed = seed
-        self._ascended = nethack.ASCENDED
         self._reader = GlyphReader()
         actions = tuple(nethack.ACTIONS)
         self._index = {chr(int(action)): index for index, action in enumerate(actions)}

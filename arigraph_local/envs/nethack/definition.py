@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-
-from arigraph_local.envs.definition_file import read_definition
 
 Character = Annotated[str, StringConstraints(pattern=r"^[a-z]{3}-[a-z]{3}-[a-z]{3}-[a-z]{3}$")]
 
@@ -32,8 +29,3 @@ class NetHackDefinition(BaseModel):
     goal: str
     character: Character
     levels: dict[str, NetHackLevel]
-
-
-def load_definition(path: Path) -> NetHackDefinition:
-    """Read `nethack.toml`. Raises `UsageError` naming the file and the field."""
-    return read_definition(path, NetHackDefinition)

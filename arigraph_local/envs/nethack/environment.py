@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from arigraph_local.envs.environment import Observation, TrueFact
+from arigraph_local.envs.environment import GAME_OVER, Observation, TrueFact
 from arigraph_local.envs.nethack.console import Console
 from arigraph_local.envs.nethack.describing import describe
 from arigraph_local.envs.nethack.facts import facts_of
@@ -17,7 +17,6 @@ from arigraph_local.envs.nethack.wording import sentence
 from arigraph_local.errors import GameError
 
 NOT_A_SKILL = "That is not one of the things you can do here."
-GAME_OVER = "The game is over."
 
 _SYNONYMS = {"descend": "go down", "ascend": "go up"}
 

@@ -7,9 +7,10 @@ from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from arigraph_local.envs.definition_file import read_definition
 from arigraph_local.envs.environment import Environment
 from arigraph_local.envs.family import LevelSummary
-from arigraph_local.envs.nethack.definition import NetHackDefinition, load_definition
+from arigraph_local.envs.nethack.definition import NetHackDefinition
 from arigraph_local.envs.process_environment import ProcessEnvironment
 from arigraph_local.errors import GameError
 from arigraph_local.resources import data_folder
@@ -25,7 +26,8 @@ class NetHackFamily:
 
     @cached_property
     def _definition(self) -> NetHackDefinition:
-        return load_definition(self._path or data_folder("envs") / "nethack.toml")
+        path = self._path or data_folder("envs") / "nethack.toml"
+        return read_definition(path, NetHackDefinition)
 
     @property
     def description(self) -> str:
