@@ -67,6 +67,7 @@ def describe_game(
     if name in all_families():
         _print_family(name, as_json)
         return
+    typer.echo(f"loading game: {name}", err=True)
     game = open_game(name)
     try:
         opening = game.environment.reset()
@@ -104,9 +105,8 @@ def make_games(
     made: list[GameFiles] = []
     for number, name in enumerate(wanted, start=1):
         made.append(make_game(name, out))
-        if not as_json:
-            counter = f"[{number}/{len(wanted)}] " if len(wanted) > 1 else ""
-            typer.echo(counter + _summary(made[-1], made[-1].max_score))
+        counter = f"[{number}/{len(wanted)}] " if len(wanted) > 1 else ""
+        typer.echo(counter + _summary(made[-1], made[-1].max_score), err=as_json)
     if as_json:
         typer.echo(json.dumps({"games": [_record(files, files.max_score) for files in made]}))
 
