@@ -181,7 +181,8 @@ class Dropped(_Event):
 class Acted(_Event):
     """The chosen action, the commands it became, and what the game gave for it.
 
-    `location` is where the player stands afterwards. The step is complete with this event.
+    `doubted` is the passage (room, direction, room) that a walk did not find as the map had it.
+    The step is complete with this event.
     """
 
     kind: Literal["action"] = "action"
@@ -193,6 +194,14 @@ class Acted(_Event):
     reward: int
     score: int
     done: bool
+    doubted: TripletRecord | None = None
+
+
+class LoopNoticed(_Event):
+    """Actions done over and over in this situation without anything new, told to the model."""
+
+    kind: Literal["loop"] = "loop"
+    actions: tuple[str, ...]
 
 
 class GameRestarted(_Event):
@@ -233,6 +242,7 @@ Event = Annotated[
     | Planned
     | Dropped
     | Acted
+    | LoopNoticed
     | GameRestarted
     | Interrupted
     | Finished,

@@ -28,10 +28,14 @@ def extract(request: Request) -> str:
 
 
 def plan(request: Request) -> str:
-    del request
+    """One sub-goal, set at the start and kept."""
+    standing = "Current plan:" in request.messages[-1].content
+    goal = {"goal": "find the key", "reason": "it opens the locker"}
+    done: dict[str, object] = {"done": []} if standing else {}
     return json.dumps(
-        {
-            "sub_goals": [{"goal": "find the key", "reason": "it opens the locker"}],
+        done
+        | {
+            "sub_goals": [] if standing else [goal],
             "needs_exploration": True,
             "entities": [{"name": "key", "relevance": 2}],
         }

@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from arigraph_local.agent.acting import Choice, parse_choice
-from arigraph_local.agent.exploring import destinations, frontiers, offered_actions
+from arigraph_local.agent.acting import ACT_TOKENS, Actor, Choice, Offer
+from arigraph_local.agent.asking import Asker
+from arigraph_local.agent.exploring import Frontier
+from arigraph_local.agent.long_term_memory import Cue, Emit, LongTermMemory, Look
 from arigraph_local.agent.loop_guard import LoopGuard
-from arigraph_local.agent.plan import Plan, parse_plan
+from arigraph_local.agent.navigation import Navigator
+from arigraph_local.agent.plan import Plan
+from arigraph_local.agent.planning import PLAN_TOKENS, Planner
 from arigraph_local.agent.settings import AgentSettings, QueryKind
-from arigraph_local.agent.working_memory import PastStep, WorkingMemory, fit
+from arigraph_local.agent.working_memory import PastStep, WorkingMemory
 from arigraph_local.envs.environment import Observation
-from arigraph_local.errors import ContextOverflowError
-from arigraph_local.llm.engine import Completion, Engine, Limits, Message, Request, Sampling
+from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
-from arigraph_local.memory.arigraph import AriGraph, Retrieval
 from arigraph_local.memory.learning.observing import ModelCall
-from arigraph_local.memory.search.semantic_search import Query
-from arigraph_local.memory.spatial.spatial_map import SpatialMap
 from arigraph_local.memory.triplet import normalise
 
-CONVERSATION = "agent"
-PLAN_TOKENS = 280
-ACT_TOKENS = 120
+_FRONTIERS = 12
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the agent decided in one step, and what it was decided from."""
+    """What the agent decided in one step, and what it took.
+
+    `plan` is None where the settings leave planning out; `loops` are the actions that the loop
+    guard named.
+    """
 
     choice: Choice
-    plan: Plan
+    plan: Plan | None
     plan_kept: bool
-    queries: tuple[Query, ...]
-    retrieval: Retrieval
     calls: tuple[ModelCall, ...]
     dropped: dict[str, int]
+    loops: tuple[str, ...]
+
+
+@dataclass
+class _Progress:
+    """The step of the last progress, and the situation then."""
+
+    step: int = 0
+    rooms: set[str | None] = field(default_factory=set)
+
+    def note(self, step: int, before: Observation, after: Observation) -> None:
+        """Score, inventory and rooms never seen before are progress."""
+        self.rooms.add(before.location)
+        changed = (before.score, before.inventory) != (after.score, after.inventory)
+        if changed or after.location not in self.rooms:
+            self.step = step
+        self.rooms.add(after.location)
 
 
 class Ariadne:
-    """The decision module over an AriGraph memory. One instance plays one episode."""
+    """The decision module over a long-term memory. One instance plays one episode."""
 
     def __init__(
         self,
         engine: Engine,
-        memory: AriGraph,
+        memory: LongTermMemory,
+        navigator: Navigator,
         goal: str,
         *,
         prompts: PromptSet,
@@ -57,58 +74,57 @@ class Ariadne:
         """`reply_seconds` bounds one reply; `reasoning_tokens` what a reasoning model may think
         before its plan and before its action.
         """
-        self._engine = engine
-        self._memory = memory
-        self._goal = goal
-        self._prompts = prompts
-        self._settings = settings
-        self._seed = seed
-        self._reply_seconds = reply_seconds
-        self._reasoning_tokens = reasoning_tokens
-        self._system = Message(
-            "system",
-            prompts.system("plan", goal=goal, max_sub_goals=settings.max_sub_goals),
+        self._ask = Asker(
+            engine,
+            temperature=settings.temperature,
+            seed=seed,
+            reply_seconds=reply_seconds,
+            reasoning_tokens=reasoning_tokens,
         )
+        self._memory = memory
+        self._navigator = navigator
+        self._goal = goal
+        self._settings = settings
+        self._planner = Planner(self._ask, prompts, settings, goal)
+        self._actor = Actor(self._ask, prompts)
         self._loop_guard = LoopGuard(settings.repeat_limit)
+        self._progress = _Progress()
         self.plan = Plan()
         self.history: tuple[PastStep, ...] = ()
 
-    def decide(self, observation: Observation, step: int, note: str = "") -> Decision:
+    def decide(self, observation: Observation, step: int, note: str, emit: Emit) -> Decision:
         """Recall, revise the plan, choose one action. The memory must know the observation."""
-        queries = self._queries(observation)
-        retrieval = self._memory.search(queries, exclude_steps=self._shown_steps(step))
-        graph = self._memory.map()
+        loops = self._loops(observation)
+        frontiers = self._navigator.frontiers(observation) if self._settings.exploration else []
+        room = ACT_TOKENS + self._action_room() + self._ask.reasoning_tokens
+        recalled = self._memory.recall(self._cue(observation, step, room), emit)
+        wanted = frontiers[:_FRONTIERS] if self.plan.needs_exploration else []
         working = WorkingMemory(
             step=step,
             observation=observation.text,
             inventory=observation.inventory,
             location=observation.location,
-            facts=retrieval.facts,
-            episodes=retrieval.episodes,
+            recollection=recalled,
             history=self.history,
-            exits=self._unexplored(observation, graph),
+            exits=tuple(str(frontier) for frontier in wanted),
             plan=self.plan,
-            note=note,
+            stale=self._stale(step),
+            notes=self._notes(note, loops),
         )
-        planned, plan_request, dropped = self._ask_plan(working, step)
-        revised = parse_plan(planned.text)
-        self.plan = revised or self.plan
-        possible = self._possible(observation, graph)
-        offered = self._loop_guard.allowed(observation, possible)
-        acted, actions = self._ask_action(plan_request, planned, offered, step)
-        left_out = {
-            "repeated actions": len(possible) - len(offered),
-            "actions": len(offered) - len(actions),
-        }
-        dropped |= {kind: count for kind, count in left_out.items() if count}
+        planning = self._planner.revise(working, room)
+        self.plan = planning.plan
+        offer, withheld = self._offer(observation, frontiers, loops)
+        choice, acted, left_out = self._actor.choose(planning.messages, offer, step)
+        planned = planning.completion
+        calls = (ModelCall("plan", planned),) if planned else ()
+        counts = {"repeated actions": withheld, "actions": left_out}
         return Decision(
-            choice=parse_choice(acted.text, actions, self._sampling("act", step).seed),
-            plan=self.plan,
-            plan_kept=revised is None,
-            queries=queries,
-            retrieval=retrieval,
-            calls=(ModelCall("plan", planned), ModelCall("act", acted)),
-            dropped=dropped,
+            choice=choice,
+            plan=self.plan if planned else None,
+            plan_kept=planning.kept,
+            calls=(*calls, ModelCall("act", acted)),
+            dropped=planning.dropped | {kind: n for kind, n in counts.items() if n},
+            loops=loops,
         )
 
     def remember(self, step: int, before: Observation, action: str, after: Observation) -> None:
@@ -117,95 +133,75 @@ class Ariadne:
         past = PastStep(step, before.text, action)
         self.history = (*self.history, past)[-kept:] if kept else ()
         self._loop_guard.note(before, action, after)
+        self._progress.note(step, before, after)
 
-    def _queries(self, observation: Observation) -> tuple[Query, ...]:
+    def _cue(self, observation: Observation, step: int, room: int) -> Cue:
+        return Cue(
+            step=step,
+            goal=self._goal,
+            observation=observation.text,
+            plan=self.plan,
+            looks=self._looks(observation),
+            shown_steps=frozenset({step, *(past.step for past in self.history)}),
+            tokens=max(0, (self._ask.context_tokens - room - PLAN_TOKENS) // 2),
+        )
+
+    def _looks(self, observation: Observation) -> tuple[Look, ...]:
         """What the settings ask to search for, each text with its depth, repeats left out."""
-        depth = self._memory.settings.depth
         entities = [
-            Query(normalise(entity.name), entity.relevance)
+            Look(normalise(entity.name), entity.relevance)
             for entity in self.plan.entities
             if normalise(entity.name)
         ]
-        kinds: dict[QueryKind, list[Query]] = {
-            "goal": [Query(self._goal, depth)],
-            "observation": [Query(observation.text, depth)],
-            "plan": [Query(goal.goal, depth) for goal in self.plan.sub_goals[:1]],
+        kinds: dict[QueryKind, list[Look]] = {
+            "goal": [Look(self._goal)],
+            "observation": [Look(observation.text)],
+            "plan": [Look(goal.goal) for goal in self.plan.sub_goals[:1]],
             "entities": entities,
         }
         return tuple(dict.fromkeys(q for kind in self._settings.queries for q in kinds[kind]))
 
-    def _shown_steps(self, step: int) -> set[int]:
-        return {step, *(past.step for past in self.history)}
+    def _stale(self, step: int) -> int:
+        """Steps that the next sub-goal has been without progress, once they are too many."""
+        if not self.plan.sub_goals or not self._settings.stale_after:
+            return 0
+        steps = step - max(self.plan.sub_goals[0].since, self._progress.step)
+        return steps if steps >= self._settings.stale_after else 0
 
-    def _unexplored(self, observation: Observation, graph: SpatialMap) -> tuple[str, ...]:
-        """Algorithm 3 runs while the plan wants exploration."""
-        if observation.location is None or not self.plan.needs_exploration:
+    def _loops(self, observation: Observation) -> tuple[str, ...]:
+        if self._settings.loop_guard == "off":
             return ()
-        found = frontiers(graph, normalise(observation.location), observation.valid_actions)
-        return tuple(str(frontier) for frontier in found[:12])
+        possible = (*observation.valid_actions, *self._navigator.goals(observation))
+        return tuple(self._loop_guard.loops(observation, possible))
 
-    def _possible(self, observation: Observation, graph: SpatialMap) -> list[str]:
-        rooms: list[str] = []
-        if observation.location is not None:
-            rooms = destinations(graph, normalise(observation.location))
-        return offered_actions(observation.valid_actions, rooms, limit=self._settings.max_actions)
+    def _notes(self, note: str, loops: tuple[str, ...]) -> tuple[str, ...]:
+        named = ", ".join(f"'{action}'" for action in loops[:5])
+        looped = f"You go round in circles: nothing new came of {named} here." if loops else ""
+        return tuple(filter(None, (note, looped)))
 
-    def _ask_plan(
-        self, working: WorkingMemory, step: int
-    ) -> tuple[Completion, Request, dict[str, int]]:
-        replies = PLAN_TOKENS + ACT_TOKENS + 2 * self._reasoning_tokens
-        limit = self._engine.context_tokens - replies - self._action_room()
-        fitted, dropped = fit(
-            working,
-            lambda memory: self._engine.count_tokens(self._plan_messages(memory)) <= limit,
-        )
-        request = Request(
-            task="plan",
-            conversation=CONVERSATION,
-            messages=self._plan_messages(fitted),
-            limits=Limits(PLAN_TOKENS, self._reply_seconds),
-            grammar=self._prompts.grammar(
-                "plan",
-                max_sub_goals=self._settings.max_sub_goals,
-                max_entities=self._settings.max_entities,
-            ),
-            sampling=self._sampling("plan", step),
-            reasoning_tokens=self._reasoning_tokens,
-        )
-        return self._engine.generate([request])[0], request, dropped
+    def _offer(
+        self, observation: Observation, frontiers: list[Frontier], loops: tuple[str, ...]
+    ) -> tuple[Offer, int]:
+        """The actions on offer, those that failed before last, and how many loops withhold.
+
+        There is always something to do: a game that offers nothing can be looked at.
+        """
+        game = self._loop_guard.ordered(observation.valid_actions)
+        known = set(game)
+        added = self._navigator.goals(observation)
+        if self.plan.needs_exploration:
+            added += [frontier.action for frontier in frontiers[:_FRONTIERS]]
+        added = [action for action in dict.fromkeys(added) if action not in known]
+        withheld = 0
+        if self._settings.loop_guard == "withhold" and loops:
+            offered = [action for action in game if action not in loops]
+            walks = [action for action in added if action not in loops]
+            if offered or walks:
+                withheld = len(game) + len(added) - len(offered) - len(walks)
+                game, added = offered, walks
+        offer = Offer(tuple(game), tuple(added)).first(self._settings.max_actions)
+        return (offer if offer.actions else Offer(("look",))), withheld
 
     def _action_room(self) -> int:
         """Tokens kept free for the list of actions that follows the plan."""
-        return min(self._engine.context_tokens // 4, 12 * self._settings.max_actions)
-
-    def _plan_messages(self, working: WorkingMemory) -> tuple[Message, ...]:
-        user = self._prompts.user("plan", **working.prompt_values())
-        return (self._system, Message("user", user))
-
-    def _ask_action(
-        self, plan_request: Request, planned: Completion, offered: list[str], step: int
-    ) -> tuple[Completion, list[str]]:
-        """Ask for one of the offered actions; of too many for the context, the first that fit."""
-        actions = offered
-        while True:
-            question = Message("user", self._prompts.user("act", actions=actions))
-            request = Request(
-                task="act",
-                conversation=CONVERSATION,
-                messages=(*plan_request.messages, planned.as_message(), question),
-                limits=Limits(ACT_TOKENS, self._reply_seconds),
-                grammar=self._prompts.grammar("act", actions=actions),
-                sampling=self._sampling("act", step),
-                reasoning_tokens=self._reasoning_tokens,
-            )
-            try:
-                return self._engine.generate([request])[0], actions
-            except ContextOverflowError:
-                if len(actions) == 1:
-                    raise
-                actions = actions[: -(-len(actions) * 3 // 4) - 1]
-
-    def _sampling(self, task: str, step: int) -> Sampling:
-        """A seed for each request that depends on nothing but the run's seed, step and task."""
-        digest = hashlib.sha256(f"{self._seed}/{step}/{task}".encode()).digest()
-        return Sampling(self._settings.temperature, int.from_bytes(digest[:4], "big"))
+        return min(self._ask.context_tokens // 4, 12 * self._settings.max_actions)

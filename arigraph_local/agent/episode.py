@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal, Protocol
 
 from arigraph_local.agent.acting import Choice
-from arigraph_local.agent.exploring import GO_TO, route_of
-from arigraph_local.agent.recording import Emit, emit_update, observed
+from arigraph_local.agent.long_term_memory import Emit, Experience, LongTermMemory
+from arigraph_local.agent.navigation import Navigator, passage_between
+from arigraph_local.agent.recording import observed
 from arigraph_local.envs.environment import Environment, Observation
 from arigraph_local.events import Acted, Event, Finished
-from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.spatial.spatial_map import Passage
-from arigraph_local.memory.triplet import normalise
 
 
 @dataclass(frozen=True)
@@ -24,15 +23,30 @@ class Position:
     action: str | None = None
     passage: Passage | None = None
     note: str = ""
+    reward: int = 0
+
+    def experience(self, step: int) -> Experience:
+        """What a memory learns from at the step that begins here."""
+        return Experience(
+            step=step,
+            text=self.observation.text,
+            inventory=self.observation.inventory,
+            action=self.action,
+            location=self.observation.location,
+            passage=self.passage,
+            reward=self.reward,
+            score=self.observation.score,
+        )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an action did in the game. `position` is where the next step begins."""
+    """What an action did in the game. `position` is where the next step begins; `doubted` the
+    passage that a walk did not find."""
 
     commands: tuple[str, ...]
-    reward: int
     position: Position
+    doubted: Passage | None = None
 
 
 class Player(Protocol):
@@ -60,7 +74,8 @@ class Player(Protocol):
 def play(
     environment: Environment,
     player: Player,
-    memory: AriGraph | None,
+    memory: LongTermMemory | None,
+    navigator: Navigator,
     emit: Emit,
     *,
     steps: int,
@@ -75,12 +90,13 @@ def play(
     while step <= steps and not position.observation.done:
         observation = position.observation
         emit(observed(step, observation))
+        navigator.visited(observation, position.passage)
         if memory is not None:
-            _learn(memory, step, position, emit)
+            memory.observe(position.experience(step), emit)
         choice = player.decide(observation, step, position.note, emit)
         if choice is None:
             return _finish(emit, step, observation, "nothing_left")
-        outcome = execute(environment, memory, observation, choice.action)
+        outcome = execute(environment, navigator, observation, choice.action)
         player.remember(step, observation, choice.action, outcome.position.observation)
         emit(_acted(step, choice, outcome))
         position = outcome.position
@@ -89,72 +105,31 @@ def play(
     return _finish(emit, step, position.observation, "step_limit")
 
 
-def _learn(memory: AriGraph, step: int, position: Position, emit: Emit) -> None:
-    observation = position.observation
-    update = memory.update(
-        observation.text,
-        step=step,
-        action=position.action,
-        location=observation.location,
-        passage=position.passage,
-    )
-    emit_update(emit, update, memory.store.current_count())
-
-
 def execute(
-    environment: Environment, memory: AriGraph | None, before: Observation, action: str
+    environment: Environment, navigator: Navigator, before: Observation, action: str
 ) -> Outcome:
-    """Send an action to the game; `go to ROOM`, where a memory knows the way, as its moves.
+    """Send an action to the game; one that the map adds, such as `go to ROOM`, as its moves.
 
-    A walk stops where the world disagrees with the graph, and the note says so.
+    A walk stops where the world disagrees with the map, and the note says so.
     """
-    if memory is None:
-        return _one_command(environment, before, action)
-    graph = memory.map()
-    route = route_of(action, graph, before.location and normalise(before.location))
-    if route is None or action in before.valid_actions:
-        return _one_command(environment, before, action)
-    now, outcome, commands = before, None, []
-    for direction in route:
-        expected = graph.passage(normalise(now.location or ""), direction)
-        outcome = _one_command(environment, now, f"go {direction}")
-        commands.append(f"go {direction}")
-        now = outcome.position.observation
-        memory.visited(now.location, outcome.position.passage)
-        if now.done or expected != normalise(now.location or ""):
-            break
-    if outcome is None:
-        return _one_command(environment, before, action)
-    arrived = normalise(now.location or "") == normalise(action.removeprefix(GO_TO))
-    note = "" if arrived else f"{action} ended in {now.location}: the way is not as remembered."
+    route = navigator.route(action, before)
+    if route is None:
+        after = environment.step(action)
+        passage = passage_between(before, action, after)
+        reward = after.score - before.score
+        return Outcome((action,), Position(after, action, passage, reward=reward))
+    walk = navigator.walk(route, before, environment.step)
+    note = ""
+    if not walk.arrived:
+        note = f"{action} ended in {walk.end.location}: the way is not as remembered."
+    reward = walk.end.score - before.score
     return Outcome(
-        tuple(commands),
-        now.score - before.score,
-        Position(now, action, outcome.position.passage, note),
+        walk.commands, Position(walk.end, action, walk.passage, note, reward), walk.doubted
     )
-
-
-def _one_command(environment: Environment, before: Observation, command: str) -> Outcome:
-    after = environment.step(command)
-    return Outcome(
-        (command,),
-        after.score - before.score,
-        Position(after, command, passage_between(before, command, after)),
-    )
-
-
-def passage_between(before: Observation, command: str, after: Observation) -> Passage | None:
-    """The passage that a `go DIRECTION` went through, if the room changed."""
-    verb, _, direction = command.partition(" ")
-    if verb != "go" or before.location is None or after.location is None:
-        return None
-    if before.location == after.location:
-        return None
-    return Passage(normalise(before.location), direction, normalise(after.location))
 
 
 def _acted(step: int, choice: Choice, outcome: Outcome) -> Acted:
-    after = outcome.position.observation
+    after, doubted = outcome.position.observation, outcome.doubted
     return Acted(
         step=step,
         rationale=choice.rationale,
@@ -162,9 +137,10 @@ def _acted(step: int, choice: Choice, outcome: Outcome) -> Acted:
         commands=outcome.commands,
         fallback=choice.fallback,
         note=outcome.position.note,
-        reward=outcome.reward,
+        reward=outcome.position.reward,
         score=after.score,
         done=after.done,
+        doubted=None if doubted is None else astuple(doubted),
     )
 
 

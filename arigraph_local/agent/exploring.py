@@ -1,14 +1,12 @@
-"""Exploration and navigation from the graph alone (paper appendices A and B, Algorithm 3)."""
+"""Exploration from the map alone (paper appendices A and B, Algorithm 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from arigraph_local.memory.spatial.directions import direction_of
 from arigraph_local.memory.spatial.spatial_map import SpatialMap
-from arigraph_local.memory.triplet import normalise
-
-GO_TO = "go to "
 
 
 @dataclass(frozen=True)
@@ -19,8 +17,21 @@ class Frontier:
     direction: str
     distance: int
 
+    @property
+    def action(self) -> str:
+        """The action that walks through it."""
+        if self.distance == 0:
+            return f"go {self.direction}"
+        return f"explore {self.direction} from {self.room}"
+
     def __str__(self) -> str:
         return f"{self.room}, {self.direction}"
+
+
+def exits_offered(valid_actions: Sequence[str]) -> set[str]:
+    """The directions that a game's actions name as moves."""
+    moves = (action.removeprefix("go ") for action in valid_actions if action.startswith("go "))
+    return {move for move in moves if direction_of(move) is not None}
 
 
 def frontiers(graph: SpatialMap, location: str, valid_actions: Sequence[str]) -> list[Frontier]:
@@ -28,11 +39,7 @@ def frontiers(graph: SpatialMap, location: str, valid_actions: Sequence[str]) ->
 
     The exits of the room the player stands in are also read from the valid actions.
     """
-    here = {
-        action.removeprefix("go ")
-        for action in valid_actions
-        if action.startswith("go ") and not action.startswith(GO_TO)
-    }
+    here = exits_offered(valid_actions)
     found: list[Frontier] = []
     for room, route in {location: [], **graph.destinations(location)}.items():
         exits = set(graph.unexplored_exits(room))
@@ -45,25 +52,3 @@ def frontiers(graph: SpatialMap, location: str, valid_actions: Sequence[str]) ->
 def destinations(graph: SpatialMap, location: str) -> list[str]:
     """Rooms more than one move away that the graph knows a route to, nearest first."""
     return [room for room, route in graph.destinations(location).items() if len(route) > 1]
-
-
-def offered_actions(
-    valid_actions: Sequence[str],
-    goals: Sequence[str],
-    *,
-    limit: int,
-) -> list[str]:
-    """The game's actions and a `go to ROOM` for each destination, at most `limit` together.
-
-    There is always something to do: a game that offers nothing can be looked at.
-    """
-    moves = [f"{GO_TO}{room}" for room in goals if f"{GO_TO}{room}" not in valid_actions]
-    kept = list(valid_actions)[:limit]
-    return [*kept, *moves[: max(0, limit - len(kept))]] or ["look"]
-
-
-def route_of(action: str, graph: SpatialMap, location: str | None) -> list[str] | None:
-    """The moves of a `go to ROOM` action, or None if it is an ordinary command."""
-    if location is None or not action.startswith(GO_TO):
-        return None
-    return graph.route(location, normalise(action.removeprefix(GO_TO)))

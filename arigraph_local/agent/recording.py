@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
-from arigraph_local.agent.ariadne import Decision
+from arigraph_local.agent.long_term_memory import Emit
 from arigraph_local.envs.environment import Observation
 from arigraph_local.events import (
     Dropped,
-    Event,
     EventTime,
     FactRecord,
     FoundEpisodeRecord,
@@ -17,17 +16,15 @@ from arigraph_local.events import (
     MergedRecord,
     ModelCalled,
     Observed,
-    Planned,
     RejectedRecord,
     RetiredRecord,
     Retrieved,
     TripletRecord,
 )
-from arigraph_local.memory.arigraph import MemoryUpdate
+from arigraph_local.memory.arigraph import MemoryUpdate, Retrieval
 from arigraph_local.memory.learning.observing import ModelCall
+from arigraph_local.memory.search.semantic_search import Query
 from arigraph_local.memory.triplet import Triplet
-
-Emit = Callable[[Event], None]
 
 
 def _record(triplet: Triplet) -> TripletRecord:
@@ -47,7 +44,7 @@ def observed(step: int, observation: Observation) -> Observed:
     )
 
 
-def _called(step: int, call: ModelCall) -> ModelCalled:
+def called(step: int, call: ModelCall) -> ModelCalled:
     completion = call.completion
     return ModelCalled(
         step=step,
@@ -68,7 +65,7 @@ def emit_update(emit: Emit, update: MemoryUpdate, facts: int) -> None:
     """The memory's model calls and what they did to the graph, which now holds `facts` facts."""
     step = update.step
     for call in update.calls:
-        emit(_called(step, call))
+        emit(called(step, call))
     if update.dropped:
         emit(Dropped(step=step, task="memory", items=update.dropped))
     emit(
@@ -109,12 +106,12 @@ def emit_update(emit: Emit, update: MemoryUpdate, facts: int) -> None:
     )
 
 
-def emit_decision(emit: Emit, step: int, decision: Decision) -> None:
-    """What was retrieved, the plan, and the model calls of one decision."""
+def emit_retrieval(emit: Emit, step: int, queries: Sequence[Query], retrieval: Retrieval) -> None:
+    """What the search over the graph returned for a step."""
     emit(
         Retrieved(
             step=step,
-            queries=tuple((query.text, query.depth) for query in decision.queries),
+            queries=tuple((query.text, query.depth) for query in queries),
             facts=tuple(
                 FoundFactRecord(
                     id=found.fact.id,
@@ -123,16 +120,11 @@ def emit_decision(emit: Emit, step: int, decision: Decision) -> None:
                     depth=found.depth,
                     query=found.query,
                 )
-                for found in decision.retrieval.facts
+                for found in retrieval.facts
             ),
             episodes=tuple(
                 FoundEpisodeRecord(step=found.episode.step, score=round(found.score, 6))
-                for found in decision.retrieval.episodes
+                for found in retrieval.episodes
             ),
         )
     )
-    if decision.dropped:
-        emit(Dropped(step=step, task="plan", items=decision.dropped))
-    for call in decision.calls:
-        emit(_called(step, call))
-    emit(Planned(step=step, plan=decision.plan.model_dump(mode="json"), kept=decision.plan_kept))

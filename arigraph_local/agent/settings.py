@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 QueryKind = Literal["goal", "observation", "plan", "entities"]
+NavigationKind = Literal["memory", "walked", "off"]
 
 
 class AgentSettings(BaseModel):
@@ -14,9 +15,14 @@ class AgentSettings(BaseModel):
 
     `queries` says what the memory is searched for at each step, and in which order: the goal, the
     observation, the next sub-goal of the plan, the entities that the plan names.
-    `repeat_limit` is a loop guard that the paper does not have: an action that changed neither
-    room, inventory nor score that many times in the same situation is not offered again in it
-    (0: no guard).
+    `plan` off leaves out planning, `exploration` off the unexplored exits (paper section 5.1).
+    `navigation` says where `go to` and unexplored exits come from: the map that the memory draws,
+    as in the paper, one of the moves that were walked, the same for every memory, or neither.
+    A sub-goal without progress for `stale_after` steps is flagged in the plan (0: never).
+    `loop_guard` is one that the paper does not have: an action that was done `repeat_limit` times
+    in the same situation, and nothing new was seen since, is named to the model (`tell`), or not
+    offered in it either (`withhold`).
+    `prompt_tokens` bounds the working memory more tightly than the context does.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -27,7 +33,13 @@ class AgentSettings(BaseModel):
     )
     history: int = Field(default=5, ge=0, le=1000)
     temperature: float = Field(default=0.2, ge=0.0, le=5.0)
+    plan: bool = True
     max_sub_goals: int = Field(default=3, ge=1, le=20)
     max_entities: int = Field(default=3, ge=1, le=20)
-    repeat_limit: int = Field(default=2, ge=0)
+    stale_after: int = Field(default=8, ge=0)
+    exploration: bool = True
+    navigation: NavigationKind = "memory"
+    loop_guard: Literal["off", "tell", "withhold"] = "withhold"
+    repeat_limit: int = Field(default=2, ge=1)
     max_actions: int = Field(default=40, ge=2, le=1000)
+    prompt_tokens: int | None = Field(default=None, ge=200)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arigraph_local.agent.long_term_memory import Recollection, Section
 from arigraph_local.agent.plan import Plan
-from arigraph_local.memory.search.episodic_search import FoundEpisode
-from arigraph_local.memory.search.semantic_search import FoundFact
 
 
 @dataclass(frozen=True)
@@ -24,19 +23,20 @@ class PastStep:
 class WorkingMemory:
     """Everything the planning prompt is made of, apart from the goal.
 
-    `facts` and `episodes` are ranked, the best first; `history` is oldest first.
+    `history` is oldest first. `stale` says how many steps the next sub-goal has been without
+    progress, 0 if that is not worth a word. `notes` tell what was unexpected.
     """
 
     step: int
     observation: str
     inventory: str
     location: str | None
-    facts: tuple[FoundFact, ...]
-    episodes: tuple[FoundEpisode, ...]
+    recollection: Recollection
     history: tuple[PastStep, ...]
     exits: tuple[str, ...]
     plan: Plan
-    note: str = ""
+    stale: int = 0
+    notes: tuple[str, ...] = ()
 
     def prompt_values(self) -> dict[str, Any]:
         """The variables of the `plan` template."""
@@ -45,45 +45,58 @@ class WorkingMemory:
             "observation": self.observation,
             "inventory": self.inventory,
             "location": self.location,
-            "facts": [found.fact.triplet for found in self.facts],
-            "episodes": [
-                {"step": found.episode.step, "text": _one_line(found.episode.text)}
-                for found in self.episodes
-            ],
+            "memory": [section for section in self.recollection.sections if section.items],
             "history": [
                 {
                     "step": past.step,
-                    "observation": _one_line(past.observation),
+                    "observation": one_line(past.observation),
                     "action": past.action,
                 }
                 for past in self.history
             ],
             "exits": self.exits,
             "plan": self.plan.sub_goals,
-            "note": self.note,
+            "stale": self.stale,
+            "notes": self.notes,
         }
 
 
 def fit(
     memory: WorkingMemory, fits: Callable[[WorkingMemory], bool]
 ) -> tuple[WorkingMemory, dict[str, int]]:
-    """Drop whole items until `fits`: the oldest history, then the lowest-ranked episodes, then
-    the lowest-ranked triplets. Returns what is left and how much of each kind was dropped; when
-    nothing is left to drop, the result may still not fit.
+    """Drop whole items until `fits`: the oldest turns that the memory recalled, then the oldest
+    history, then items of its sections, the last section's first, its lowest-ranked first.
+
+    Returns what is left and how much of each kind was dropped; when nothing is left to drop, the
+    result may still not fit.
     """
     dropped: dict[str, int] = {}
     while not fits(memory):
-        if memory.history:
-            memory, kind = replace(memory, history=memory.history[1:]), "history"
-        elif memory.episodes:
-            memory, kind = replace(memory, episodes=memory.episodes[:-1]), "episodes"
-        elif memory.facts:
-            memory, kind = replace(memory, facts=memory.facts[:-1]), "facts"
-        else:
+        smaller = _smaller(memory)
+        if smaller is None:
             break
+        memory, kind = smaller
         dropped[kind] = dropped.get(kind, 0) + 1
     return memory, dropped
 
 
-def _one_line(text: str) -> str:
+def _smaller(memory: WorkingMemory) -> tuple[WorkingMemory, str] | None:
+    recalled = memory.recollection
+    if recalled.turns:
+        # A question and its answer go together, so that the turns still alternate.
+        return replace(memory, recollection=replace(recalled, turns=recalled.turns[2:])), "turns"
+    if memory.history:
+        return replace(memory, history=memory.history[1:]), "history"
+    for index in reversed(range(len(recalled.sections))):
+        section = recalled.sections[index]
+        if section.items:
+            sections = list(recalled.sections)
+            sections[index] = Section(section.heading, section.items[:-1])
+            cut = replace(recalled, sections=tuple(sections))
+            return replace(memory, recollection=cut), section.heading.lower()
+    return None
+
+
+def one_line(text: str) -> str:
+    """A text with its line breaks and runs of spaces as single spaces."""
     return " ".join(text.split())

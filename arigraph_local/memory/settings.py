@@ -15,6 +15,7 @@ class MemorySettings(BaseModel):
 
     `width` and `depth` are w and d of Algorithm 2, `episodes` is k of Algorithm 1; a query with
     a relevance of its own brings its own depth.
+    Without `semantic`, triplets lead to episodes but are not shown themselves.
     `similarity` compares texts by `cosine`, or by the `dot` product of the vectors as the model
     gives them, as the paper does with Contriever. `threshold` is the least similarity of a found
     triplet; None: the embedder's own calibration (the paper's 0.75 is for Contriever).
@@ -39,6 +40,7 @@ class MemorySettings(BaseModel):
     width: int = Field(default=6, ge=1, le=1000)
     depth: int = Field(default=1, ge=1, le=10)
     episodes: int = Field(default=2, ge=0, le=100)
+    semantic: bool = True
     similarity: Literal["cosine", "dot"] = "cosine"
     threshold: float | None = Field(default=None, allow_inf_nan=False)
     ranking: Literal["embedding", "hybrid"] = "embedding"

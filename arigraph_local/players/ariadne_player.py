@@ -5,10 +5,11 @@ from __future__ import annotations
 from arigraph_local.agent.acting import Choice
 from arigraph_local.agent.ariadne import Ariadne
 from arigraph_local.agent.episode import Player
+from arigraph_local.agent.long_term_memory import Emit
 from arigraph_local.agent.plan import Plan
-from arigraph_local.agent.recording import Emit, emit_decision
+from arigraph_local.agent.recording import called
 from arigraph_local.envs.environment import Observation
-from arigraph_local.events import Event, Planned
+from arigraph_local.events import Dropped, Event, LoopNoticed, Planned
 
 
 class AriadnePlayer(Player):
@@ -19,8 +20,16 @@ class AriadnePlayer(Player):
 
     def decide(self, observation: Observation, step: int, note: str, emit: Emit) -> Choice:
         """Recall, revise the plan, choose one action; all of it told to `emit`."""
-        decision = self._agent.decide(observation, step, note)
-        emit_decision(emit, step, decision)
+        decision = self._agent.decide(observation, step, note, emit)
+        if decision.loops:
+            emit(LoopNoticed(step=step, actions=decision.loops))
+        if decision.dropped:
+            emit(Dropped(step=step, task="plan", items=decision.dropped))
+        for call in decision.calls:
+            emit(called(step, call))
+        if decision.plan is not None:
+            plan = decision.plan.model_dump(mode="json")
+            emit(Planned(step=step, plan=plan, kept=decision.plan_kept))
         return decision.choice
 
     def remember(self, step: int, before: Observation, action: str, after: Observation) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arigraph_local.agent.acting import Choice
 from arigraph_local.agent.episode import Player
-from arigraph_local.agent.recording import Emit
+from arigraph_local.agent.long_term_memory import Emit
 from arigraph_local.envs.environment import Environment, Observation
 from arigraph_local.envs.family import Oracle
 from arigraph_local.events import Event, Observed

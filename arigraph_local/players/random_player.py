@@ -6,7 +6,7 @@ from random import Random
 
 from arigraph_local.agent.acting import Choice
 from arigraph_local.agent.episode import Player
-from arigraph_local.agent.recording import Emit
+from arigraph_local.agent.long_term_memory import Emit
 from arigraph_local.envs.environment import Observation
 
 

@@ -9,7 +9,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from arigraph_local.agent.ariadne import Ariadne
+from arigraph_local.agent.arigraph_memory import AriGraphMemory
 from arigraph_local.agent.episode import Player, play
+from arigraph_local.agent.long_term_memory import LongTermMemory
+from arigraph_local.agent.navigation import Navigator
 from arigraph_local.config import NO_MODEL, RunConfig
 from arigraph_local.envs.environment import Environment
 from arigraph_local.errors import RunError
@@ -90,9 +93,10 @@ def run_episode(
         past = _past(folder, config, equipment)
         memory = _memory(folder, config, equipment, past, say)
         if memory is not None:
-            stack.enter_context(memory)
-        player = equipment.player or _ariadne(config, equipment, memory)
-        position, step = replay(past, equipment.environment, memory, player)
+            stack.callback(memory.close)
+        navigator = Navigator(memory, config.agent.navigation)
+        player = equipment.player or _ariadne(config, equipment, memory, navigator)
+        position, step = replay(past, equipment.environment, memory, navigator, player)
         log = stack.enter_context(EventLog(folder.path))
         recorder = _Recorder(log, past, listeners)
         if not past:
@@ -104,6 +108,7 @@ def run_episode(
                 equipment.environment,
                 player,
                 memory,
+                navigator,
                 recorder.write,
                 steps=equipment.steps,
                 start=position,
@@ -151,13 +156,13 @@ def _past(folder: RunFolder, config: RunConfig, equipment: Equipment) -> list[Ev
 
 def _memory(
     folder: RunFolder, config: RunConfig, equipment: Equipment, past: Sequence[Event], say: Say
-) -> AriGraph | None:
+) -> LongTermMemory | None:
     """The memory of the finished steps; the graph is a projection of the log."""
     if equipment.engine is None or equipment.embedder is None:
         return None
     store = run_graph(folder.graph, config.memory.store, past, say)
     try:
-        return AriGraph(
+        graph = AriGraph(
             equipment.engine,
             equipment.embedder,
             store,
@@ -165,17 +170,21 @@ def _memory(
             settings=config.memory,
             reply_seconds=config.engine.reply_seconds,
         )
+        return AriGraphMemory(graph)
     except BaseException:
         store.close()
         raise
 
 
-def _ariadne(config: RunConfig, equipment: Equipment, memory: AriGraph | None) -> Player:
+def _ariadne(
+    config: RunConfig, equipment: Equipment, memory: LongTermMemory | None, navigator: Navigator
+) -> Player:
     if equipment.engine is None or memory is None:
         raise RunError("the player ariadne needs a model and an embedder")
     agent = Ariadne(
         equipment.engine,
         memory,
+        navigator,
         equipment.environment.goal,
         prompts=PromptSet(config.prompts),
         settings=config.agent,

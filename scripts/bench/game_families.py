@@ -22,6 +22,7 @@ from pathlib import Path
 
 from arigraph_local.agent.episode import Player, Position
 from arigraph_local.agent.episode import play as play_episode
+from arigraph_local.agent.navigation import Navigator
 from arigraph_local.envs.environment import Environment
 from arigraph_local.envs.games import FAMILIES, GameFiles, make_game
 from arigraph_local.envs.opening import play_story
@@ -107,6 +108,7 @@ def played(game: GameFiles, environment: Environment, player: Player) -> tuple[f
             environment,
             player,
             None,
+            Navigator(None, "off"),
             lambda event: None,
             steps=game.step_limit,
             start=Position(environment.reset()),

@@ -3,8 +3,6 @@
 from arigraph_local.agent.exploring import (
     destinations,
     frontiers,
-    offered_actions,
-    route_of,
 )
 from arigraph_local.memory.spatial.spatial_map import SpatialMap
 from arigraph_local.memory.triplet import Triplet
@@ -40,20 +38,6 @@ def test_only_rooms_beyond_one_move_are_destinations() -> None:
     assert destinations(GRAPH, "nowhere") == []
 
 
-def test_go_to_is_offered_after_the_games_own_actions_within_the_limit() -> None:
-    assert offered_actions(["go west", "wait"], ["room c"], limit=9) == [
-        "go west",
-        "wait",
-        "go to room c",
-    ]
-    assert offered_actions(["go west", "wait"], ["room c"], limit=2) == ["go west", "wait"]
-
-
-def test_a_game_that_offers_nothing_can_be_looked_at() -> None:
-    assert offered_actions([], [], limit=9) == ["look"]
-
-
-def test_go_to_becomes_the_moves_of_its_route() -> None:
-    assert route_of("go to Room C", GRAPH, "room a") == ["west", "north"]
-    assert route_of("go west", GRAPH, "room a") is None
-    assert route_of("go to room z", GRAPH, "room a") is None
+def test_a_frontier_far_away_is_an_action_that_walks_there_first() -> None:
+    found = frontiers(GRAPH, "room a", ["go west"])
+    assert [frontier.action for frontier in found] == ["go south", "explore up from room c"]

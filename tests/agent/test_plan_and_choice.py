@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arigraph_local.agent.acting import parse_choice
-from arigraph_local.agent.plan import parse_plan
+from arigraph_local.agent.plan import Plan, Revision, SubGoal, parse_revision, revised
 
 REPLY = json.dumps(
     {
@@ -19,7 +19,7 @@ ACTIONS = ("go north", "take key 1")
 
 
 def test_a_whole_plan_is_read() -> None:
-    plan = parse_plan(REPLY)
+    plan = parse_revision(REPLY)
     assert plan is not None
     assert plan.sub_goals[0].goal == "open the white locker"
     assert not plan.needs_exploration
@@ -28,7 +28,7 @@ def test_a_whole_plan_is_read() -> None:
 
 @given(st.integers(0, len(REPLY) - 1))
 def test_a_cut_off_plan_is_no_plan(length: int) -> None:
-    assert parse_plan(REPLY[:length]) is None
+    assert parse_revision(REPLY[:length]) is None
 
 
 def test_an_action_is_read_with_its_rationale() -> None:
@@ -48,3 +48,26 @@ def test_an_action_that_was_not_offered_falls_back() -> None:
     choice = parse_choice('{"rationale": "r", "action": "fly"}', ACTIONS, seed=1)
     assert choice.fallback
     assert choice.action in ACTIONS
+
+
+def goals(*names: str) -> tuple[SubGoal, ...]:
+    return tuple(SubGoal(goal=name, reason="because") for name in names)
+
+
+def test_sub_goals_stay_until_they_are_done_and_new_ones_come_first() -> None:
+    plan = revised(Plan(), Revision(sub_goals=goals("find key 1", "open box")), step=1, limit=3)
+    plan = revised(plan, Revision(), step=2, limit=3)
+    assert [goal.goal for goal in plan.sub_goals] == ["find key 1", "open box"]
+    plan = revised(plan, Revision(done=(1,), sub_goals=goals("find the box")), step=3, limit=3)
+    assert [(goal.goal, goal.since) for goal in plan.sub_goals] == [
+        ("find the box", 3),
+        ("open box", 1),
+    ]
+
+
+def test_a_sub_goal_set_again_keeps_its_step_and_the_plan_its_length() -> None:
+    plan = revised(Plan(), Revision(sub_goals=goals("find key 1")), step=1, limit=2)
+    plan = revised(plan, Revision(sub_goals=goals("Find  key 1")), step=5, limit=2)
+    assert [(goal.goal, goal.since) for goal in plan.sub_goals] == [("find key 1", 1)]
+    plan = revised(plan, Revision(sub_goals=goals("a", "b")), step=6, limit=2)
+    assert [goal.goal for goal in plan.sub_goals] == ["a", "b"]

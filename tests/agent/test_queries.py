@@ -10,12 +10,14 @@ from three_rooms import ThreeRooms
 from word_embedder import WordEmbedder
 
 from arigraph_local.agent.ariadne import Ariadne
+from arigraph_local.agent.arigraph_memory import AriGraphMemory
+from arigraph_local.agent.navigation import Navigator
 from arigraph_local.agent.plan import EntityInterest, Plan, SubGoal
 from arigraph_local.agent.recording import emit_update
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.config import make_config
 from arigraph_local.errors import UsageError
-from arigraph_local.events import Event, MemoryUpdated, parse_event
+from arigraph_local.events import Event, MemoryUpdated, Retrieved, parse_event
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.arigraph import AriGraph
@@ -27,10 +29,11 @@ ALL = ["goal", "hall", "find the key", "brass key"]
 
 def searched(**settings: object) -> list[str]:
     """The queries of one decision, with a plan of one sub-goal and one entity."""
-    memory = AriGraph(script.engine(), WordEmbedder(), KuzuStore())
+    memory = AriGraphMemory(AriGraph(script.engine(), WordEmbedder(), KuzuStore()))
     agent = Ariadne(
         script.engine(),
         memory,
+        Navigator(memory),
         "goal",
         prompts=PromptSet(),
         settings=AgentSettings.model_validate(settings),
@@ -40,8 +43,11 @@ def searched(**settings: object) -> list[str]:
         entities=(EntityInterest(name="The brass key", relevance=2),),
     )
     observation = ThreeRooms().reset()
-    memory.update(observation.text)
-    texts = [query.text for query in agent.decide(observation, 1).queries]
+    memory.graph.update(observation.text)
+    events: list[Event] = []
+    agent.decide(observation, 1, "", events.append)
+    (search,) = [event for event in events if isinstance(event, Retrieved)]
+    texts = [text for text, _ in search.queries]
     return ["hall" if text == observation.text else text for text in texts]
 
 

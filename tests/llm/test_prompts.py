@@ -69,7 +69,7 @@ def test_a_run_of_signs_is_no_rationale(rationale: str) -> None:
 
 def test_sentences_end_after_their_words() -> None:
     act = PromptSet().grammar("act", actions=["go west"])
-    plan = PromptSet().grammar("plan", max_sub_goals=1, max_entities=1)
+    plan = PromptSet().grammar("plan", standing=0, max_sub_goals=1, max_entities=1)
     for grammar, opening, words in (
         (act, '{"rationale": "', 24),
         (plan, '{"sub_goals": [{"goal": "', 12),
@@ -80,7 +80,13 @@ def test_sentences_end_after_their_words() -> None:
 
 
 def test_every_default_grammar_has_bounded_repetition() -> None:
-    values = {"max_sub_goals": 3, "max_entities": 3, "actions": ["look"], "max_triplets": 4}
+    values = {
+        "standing": 2,
+        "max_sub_goals": 3,
+        "max_entities": 3,
+        "actions": ["look"],
+        "max_triplets": 4,
+    }
     for task in ("plan", "act", "extract"):
         grammar = PromptSet().grammar(task, **values)
         literals_removed = re.sub(r'"(\\.|[^"\\])*"|\[(\\.|[^\]\\])*\]', "", grammar)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,6 +80,22 @@ class SpatialMap:
         routes = self._routes(origin, None)
         del routes[origin]
         return routes
+
+    def without(self, doubted: Mapping[tuple[str, str], str]) -> SpatialMap:
+        """The same map without the passages, (room, direction) -> room, that are doubted."""
+        if not doubted:
+            return self
+        kept = SpatialMap(())
+        kept._exits = self._exits
+        kept._passages = {
+            room: {
+                direction: there
+                for direction, there in ways.items()
+                if doubted.get((room, direction)) != there
+            }
+            for room, ways in self._passages.items()
+        }
+        return kept
 
     def _routes(self, origin: str, goal: str | None) -> dict[str, list[str]]:
         routes: dict[str, list[str]] = {origin: []}
