@@ -44,6 +44,7 @@ class RunStarted(_Event):
     goal: str
     max_score: int
     player: str = "ariadne"
+    memory: str = "arigraph"
     model: str
     embedder: str
     seed: int
@@ -162,6 +163,21 @@ class Retrieved(_Event):
     episodes: tuple[FoundEpisodeRecord, ...]
 
 
+class MemoryLearned(_Event):
+    """What a memory other than AriGraph made of an observation; it is taken up again from this."""
+
+    kind: Literal["memory_learned"] = "memory_learned"
+    record: dict[str, Any]
+
+
+class Recalled(_Event):
+    """What a memory other than AriGraph brought to mind: items by heading, turns of the past."""
+
+    kind: Literal["recalled"] = "recalled"
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
+    turns: int
+
+
 class Planned(_Event):
     """The plan after this step's revision; `kept` when the reply was cut off and the old stays."""
 
@@ -239,6 +255,8 @@ Event = Annotated[
     | ModelCalled
     | MemoryUpdated
     | Retrieved
+    | MemoryLearned
+    | Recalled
     | Planned
     | Dropped
     | Acted

@@ -49,7 +49,8 @@ class Actor:
         self._actions = actions
 
     def __call__(self, request: Request) -> str:
-        step = re.search(r"^Step (\d+)", request.messages[1].content, re.MULTILINE)
+        (now,) = (turn.content for turn in request.messages if "What you see now" in turn.content)
+        step = re.search(r"^Step (\d+)", now, re.MULTILINE)
         assert step is not None
         action = self._actions[(int(step[1]) - 1) % len(self._actions)]
         return json.dumps({"rationale": "because", "action": action})

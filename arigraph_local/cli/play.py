@@ -36,6 +36,10 @@ def play(
     show_graph: Annotated[
         bool, typer.Option("--show-graph", help="Show a human player the memory's graph.")
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="arigraph (default), full-history, summary, rag or none."),
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="A catalogue name or a path to a GGUF file.")
     ] = None,
@@ -73,6 +77,7 @@ def play(
         "game": _absolute(game),
         "player": player,
         "show_graph": show_graph or None,
+        "memory.name": memory,
         "model": _absolute(model),
         "embedder": _absolute(embedder),
         "prompts": _absolute(prompts),

@@ -62,13 +62,14 @@ def _print_table(scores: list[Score]) -> None:
     console = Console()
     console = console if console.is_terminal else Console(width=200)
     table = Table(box=None, pad_edge=False)
-    for heading in ("game", "player", "model"):
+    for heading in ("game", "player", "memory", "model"):
         table.add_column(heading)
     for heading in ("runs", "won", "score", "of", "normalised", "best 3 of 5", "steps to win"):
         table.add_column(heading, justify="right")
     for one in scores:
         cells = (
-            *(one.game, one.player, one.model.split(" ")[0], str(one.n), str(one.won)),
+            *(one.game, one.player, one.memory, one.model.split(" ")[0]),
+            *(str(one.n), str(one.won)),
             *(_number(one.raw, 2), _number(one.max_score or None, 0)),
             *(_number(one.normalised, 3), _number(one.best_normalised, 3)),
             _number(one.steps_to_finish, 1),

@@ -9,10 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from arigraph_local.llm.grammar.grounding import Grounding
 from arigraph_local.memory.triplet import normalise
 
+MemoryName = Literal["arigraph", "full-history", "summary", "rag", "none"]
+
 
 class MemorySettings(BaseModel):
     """Extraction, retiring, entities, search, and what they run on.
 
+    `name` is the memory that the agent plays with: AriGraph, or one to compare it with. `retrieved`
+    is how many past observations `rag` recalls; all other settings are AriGraph's.
     `width` and `depth` are w and d of Algorithm 2, `episodes` is k of Algorithm 1; a query with
     a relevance of its own brings its own depth.
     Without `semantic`, triplets lead to episodes but are not shown themselves.
@@ -37,6 +41,8 @@ class MemorySettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    name: MemoryName = "arigraph"
+    retrieved: int = Field(default=5, ge=1, le=1000)
     width: int = Field(default=6, ge=1, le=1000)
     depth: int = Field(default=1, ge=1, le=10)
     episodes: int = Field(default=2, ge=0, le=100)

@@ -43,6 +43,7 @@ class RunResult(BaseModel):
     version: int = 1
     game: str
     player: str = "ariadne"
+    memory: str = "arigraph"
     model: str
     reason: str
     score: int

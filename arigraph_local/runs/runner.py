@@ -9,7 +9,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from arigraph_local.agent.ariadne import Ariadne
-from arigraph_local.agent.arigraph_memory import AriGraphMemory
 from arigraph_local.agent.episode import Player, play
 from arigraph_local.agent.long_term_memory import LongTermMemory
 from arigraph_local.agent.navigation import Navigator
@@ -19,14 +18,14 @@ from arigraph_local.errors import RunError
 from arigraph_local.events import Event, GameRestarted, Interrupted, RunStarted
 from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
-from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.search.embedder import Embedder
 from arigraph_local.players.ariadne_player import AriadnePlayer
 from arigraph_local.runs.event_log import FILE, EventLog, cut_after_last_step, read_events
 from arigraph_local.runs.restarts import Restarts
 from arigraph_local.runs.resume import replay
 from arigraph_local.runs.run_folder import RunFolder, RunResult
-from arigraph_local.runs.run_graph import Say, run_graph
+from arigraph_local.runs.run_graph import Say
+from arigraph_local.runs.run_memory import Tools, make_memory
 from arigraph_local.runs.summary import Summary
 
 Listener = Callable[[Event], None]
@@ -91,7 +90,10 @@ def run_episode(
     with ExitStack() as stack:
         stack.callback(folder.lock().release)
         past = _past(folder, config, equipment)
-        memory = _memory(folder, config, equipment, past, say)
+        memory = None
+        if equipment.engine is not None and equipment.embedder is not None:
+            tools = Tools(equipment.engine, equipment.embedder, equipment.environment.goal)
+            memory = make_memory(config, tools, folder.graph, past, say)
         if memory is not None:
             stack.callback(memory.close)
         navigator = Navigator(memory, config.agent.navigation)
@@ -154,28 +156,6 @@ def _past(folder: RunFolder, config: RunConfig, equipment: Equipment) -> list[Ev
     return read_events(folder.path)
 
 
-def _memory(
-    folder: RunFolder, config: RunConfig, equipment: Equipment, past: Sequence[Event], say: Say
-) -> LongTermMemory | None:
-    """The memory of the finished steps; the graph is a projection of the log."""
-    if equipment.engine is None or equipment.embedder is None:
-        return None
-    store = run_graph(folder.graph, config.memory.store, past, say)
-    try:
-        graph = AriGraph(
-            equipment.engine,
-            equipment.embedder,
-            store,
-            prompts=PromptSet(config.prompts),
-            settings=config.memory,
-            reply_seconds=config.engine.reply_seconds,
-        )
-        return AriGraphMemory(graph)
-    except BaseException:
-        store.close()
-        raise
-
-
 def _ariadne(
     config: RunConfig, equipment: Equipment, memory: LongTermMemory | None, navigator: Navigator
 ) -> Player:
@@ -203,6 +183,7 @@ def _header(config: RunConfig, equipment: Equipment, max_score: int) -> RunStart
         goal=equipment.environment.goal,
         max_score=max_score,
         player=config.player,
+        memory=config.memory.name if equipment.engine is not None else NO_MODEL,
         model=_model_id(equipment),
         embedder=_embedder_name(equipment),
         seed=config.seed,

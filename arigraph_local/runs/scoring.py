@@ -28,6 +28,7 @@ class Score:
 
     game: str
     player: str
+    memory: str
     model: str
     n: int
     won: int
@@ -78,26 +79,28 @@ def paper_score(results: Sequence[RunResult]) -> float | None:
 
 
 def score_table(results: Iterable[RunResult], *, by_level: bool = False) -> list[Score]:
-    """A score for each game, player and model, in that order.
+    """A score for each game, player, memory and model, in that order.
 
     `by_level` takes the seeds of a generated game together: `family:level@seed` as
     `family:level`.
     """
-    groups: dict[tuple[str, str, str], list[RunResult]] = {}
+    groups: dict[tuple[str, str, str, str], list[RunResult]] = {}
     for result in results:
         seeded = _SEEDED.fullmatch(result.game) if by_level else None
         game = seeded[1] if seeded else result.game
-        groups.setdefault((game, result.player, result.model), []).append(result)
+        key = (game, result.player, result.memory, result.model)
+        groups.setdefault(key, []).append(result)
     return [_score(key, groups[key]) for key in sorted(groups)]
 
 
-def _score(key: tuple[str, str, str], results: Sequence[RunResult]) -> Score:
-    game, player, model = key
+def _score(key: tuple[str, str, str, str], results: Sequence[RunResult]) -> Score:
+    game, player, memory, model = key
     points = [float(result.score) for result in results]
     steps = [steps for result in results if (steps := steps_to_finish(result)) is not None]
     return Score(
         game=game,
         player=player,
+        memory=memory,
         model=model,
         n=len(results),
         won=len(steps),

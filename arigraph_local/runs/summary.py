@@ -68,6 +68,7 @@ class Summary:
         return RunResult(
             game=self._started.game,
             player=self._started.player,
+            memory=self._started.memory,
             model=self._started.model,
             reason=self._finished.reason,
             score=self._finished.score,

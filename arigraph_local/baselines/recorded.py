@@ -1,0 +1,61 @@
+"""Memories whose every step is one record in the log, from which they are taken up again."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from arigraph_local.agent.long_term_memory import (
+    Cue,
+    Emit,
+    Experience,
+    LongTermMemory,
+    Recollection,
+)
+from arigraph_local.events import Event, MemoryLearned, Recalled
+
+Record = dict[str, Any]
+
+
+class RecordedMemory(LongTermMemory):
+    """`observe` thinks, logs what it thought, and takes it; `resume` takes it from the log.
+
+    Subclasses need `take` and `bring`; one that asks a model does so in `think`.
+    """
+
+    def observe(self, experience: Experience, emit: Emit) -> None:
+        """Learn from an observation."""
+        record = self.think(experience, emit)
+        emit(MemoryLearned(step=experience.step, record=record))
+        self.take(experience, record)
+
+    def resume(self, experience: Experience, event: Event) -> None:
+        """Take up what was learned from an observation."""
+        if isinstance(event, MemoryLearned):
+            self.take(experience, event.record)
+
+    def recall(self, cue: Cue, emit: Emit) -> Recollection:
+        """What matters to the situation, told to the log."""
+        found = self.bring(cue, emit)
+        emit(
+            Recalled(
+                step=cue.step,
+                sections=tuple((part.heading, part.items) for part in found.sections),
+                turns=len(found.turns),
+            )
+        )
+        return found
+
+    def think(self, experience: Experience, emit: Emit) -> Record:
+        """What there is to say of an observation beyond itself, as JSON."""
+        return {}
+
+    @abstractmethod
+    def take(self, experience: Experience, record: Record) -> None:
+        """Keep an observation and what was thought of it."""
+        ...
+
+    @abstractmethod
+    def bring(self, cue: Cue, emit: Emit) -> Recollection:
+        """What to recall; it must depend on what was taken and the cue alone."""
+        ...

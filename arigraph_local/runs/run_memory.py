@@ -1,0 +1,67 @@
+"""The long-term memory of a run, by its name in the config."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arigraph_local.agent.arigraph_memory import AriGraphMemory
+from arigraph_local.agent.long_term_memory import LongTermMemory
+from arigraph_local.baselines.full_history import FullHistory
+from arigraph_local.baselines.nothing import NoMemory
+from arigraph_local.baselines.rag import Rag
+from arigraph_local.baselines.summary import Summary
+from arigraph_local.config import RunConfig
+from arigraph_local.events import Event
+from arigraph_local.llm.engine import Engine
+from arigraph_local.llm.prompts import PromptSet
+from arigraph_local.memory.arigraph import AriGraph
+from arigraph_local.memory.search.embedder import Embedder
+from arigraph_local.runs.run_graph import Say, run_graph
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What memories are made with: a model, an embedder, and the goal of the game."""
+
+    engine: Engine
+    embedder: Embedder
+    goal: str
+
+
+def make_memory(
+    config: RunConfig, tools: Tools, graph: Path, past: Sequence[Event], say: Say
+) -> LongTermMemory:
+    """The memory that the config names. AriGraph's graph is brought to where the log `past` ends;
+    the others are, as the log is replayed."""
+    name = config.memory.name
+    if name == "none":
+        return NoMemory()
+    if name == "full-history":
+        return FullHistory()
+    if name == "rag":
+        return Rag(tools.embedder, config.memory.retrieved)
+    if name == "summary":
+        prompts = PromptSet(config.prompts)
+        return Summary(tools.engine, prompts, tools.goal, config.engine.reply_seconds)
+    return _arigraph(config, tools, graph, past, say)
+
+
+def _arigraph(
+    config: RunConfig, tools: Tools, path: Path, past: Sequence[Event], say: Say
+) -> AriGraphMemory:
+    store = run_graph(path, config.memory.store, past, say)
+    try:
+        graph = AriGraph(
+            tools.engine,
+            tools.embedder,
+            store,
+            prompts=PromptSet(config.prompts),
+            settings=config.memory,
+            reply_seconds=config.engine.reply_seconds,
+        )
+    except BaseException:
+        store.close()
+        raise
+    return AriGraphMemory(graph)

@@ -1,0 +1,197 @@
+"""Every memory plays a whole game, resumes, and changes nothing but what the agent recalls."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import three_rooms_script as script
+from three_rooms import ThreeRooms
+from word_embedder import WordEmbedder
+
+from arigraph_local.config import make_config
+from arigraph_local.envs.environment import Environment
+from arigraph_local.envs.games import FAMILIES
+from arigraph_local.envs.opening import open_game
+from arigraph_local.events import Event, ModelCalled, Recalled
+from arigraph_local.llm.engine import Request
+from arigraph_local.llm.scripted import ScriptedEngine
+from arigraph_local.memory.settings import MemoryName
+from arigraph_local.runs.event_log import read_events
+from arigraph_local.runs.run_folder import RunFolder
+from arigraph_local.runs.runner import Equipment, run_episode
+
+MEMORIES = get_args(MemoryName)
+REPLIES = script.REPLIES | {"summary": lambda _: "I walk from room to room and look for a key."}
+OF_ARIGRAPH = {"extract", "outdated"}
+
+
+class DieError(Exception):
+    """Stands for a process that is killed."""
+
+
+def folder_of(path: Path, memory: str) -> RunFolder:
+    values = {"game": "three-rooms", "memory.name": memory, "agent.history": 2}
+    return RunFolder.create(path, make_config(values | {"agent.navigation": "walked"}))
+
+
+def gear() -> Equipment:
+    return Equipment(ScriptedEngine(REPLIES), WordEmbedder(), ThreeRooms(), "three rooms", 20)
+
+
+def story(folder: RunFolder) -> list[dict[str, object]]:
+    left_out = {"time", "computed", "reused"}
+    return [
+        {key: value for key, value in json.loads(event.model_dump_json()).items()
+         if key not in left_out}
+        for event in read_events(folder.path)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_a_memory_plays_a_game_to_its_end_and_is_named_in_the_result(
+    memory: str, tmp_path: Path
+) -> None:
+    result = run_episode(folder_of(tmp_path / "run", memory), gear())
+    assert (result.memory, result.score, result.reason) == (memory, 2, "won")
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_a_run_killed_at_any_step_resumes_to_the_same_story(memory: str, tmp_path: Path) -> None:
+    whole = folder_of(tmp_path / "whole", memory)
+    run_episode(whole, gear())
+    expected = story(whole)
+    for kill in range(5, len(expected), 7):
+        folder = folder_of(tmp_path / f"killed-{kill}", memory)
+        seen = 0
+
+        def die(_: Event, kill: int = kill) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == kill:
+                raise DieError
+
+        with pytest.raises(DieError):
+            run_episode(folder, gear(), [die])
+        run_episode(folder, gear())
+        assert story(folder) == expected
+
+
+def without_memory(prompt: str) -> str:
+    """The prompt without the sections and turns that a memory recalled."""
+    prompt = re.sub(
+        r"(?:<\|im_start\|>user\nStep \d+\.\n.*?<\|im_start\|>assistant\n.*?<\|im_end\|>\n)+",
+        "", prompt, flags=re.DOTALL,
+    )  # fmt: skip
+    headings = (
+        "Facts in memory|Earlier scenes that may matter|Earlier observations that may matter|"
+        "What happened so far"
+    )
+    return re.sub(rf"(?:{headings}):\n(?:- .*\n)+", "", prompt)
+
+
+def agent_prompts(memory: str, path: Path) -> tuple[list[str], list[str]]:
+    """The prompts for plan and action as sent, and without what the memory recalled."""
+    folder = folder_of(path / memory, memory)
+    run_episode(folder, gear())
+    prompts = [
+        event.prompt
+        for event in read_events(folder.path)
+        if isinstance(event, ModelCalled) and event.task in ("plan", "act")
+    ]
+    return prompts, [without_memory(prompt) for prompt in prompts]
+
+
+def test_plan_and_act_prompts_differ_between_memories_only_in_what_is_recalled(
+    tmp_path: Path,
+) -> None:
+    bare, same = agent_prompts("none", tmp_path)
+    assert bare == same
+    for memory in MEMORIES:
+        sent, rest = agent_prompts(memory, tmp_path / "others")
+        assert rest == same, memory
+        assert memory == "none" or sent != bare
+
+
+def recalled(memory: str, path: Path) -> list[Recalled]:
+    folder = folder_of(path / "run", memory)
+    run_episode(folder, gear())
+    return [event for event in read_events(folder.path) if isinstance(event, Recalled)]
+
+
+def test_full_history_recalls_every_step_that_the_short_history_does_not_show(
+    tmp_path: Path,
+) -> None:
+    turns = [event.turns for event in recalled("full-history", tmp_path)]
+    assert turns == [2 * max(0, step - 3) for step in range(1, len(script.ACTIONS) + 1)]
+
+
+def test_rag_recalls_past_observations_by_similarity(tmp_path: Path) -> None:
+    *_, last = recalled("rag", tmp_path)
+    ((heading, items),) = last.sections
+    assert heading == "Earlier observations that may matter"
+    assert any("Cellar" in item for item in items)
+    assert len(items) == len(set(items)) <= 5
+
+
+def test_the_summary_is_rewritten_from_the_one_before(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "run", "summary")
+    run_episode(folder, gear())
+    prompts = [
+        event.prompt
+        for event in read_events(folder.path)
+        if isinstance(event, ModelCalled) and event.task == "summary"
+    ]
+    assert len(prompts) == len(script.ACTIONS)
+    golden = (Path(__file__).parent / "golden" / "summary.txt").read_text(encoding="utf-8")
+    assert prompts[1] == golden
+    assert "Notes so far" not in prompts[0]
+    assert all("Notes so far: I walk from room to room" in prompt for prompt in prompts[1:])
+
+
+class _OracleActs:
+    """Acts as the oracle of a family would, which sees the true state."""
+
+    def __init__(self, environment: Environment, family: str) -> None:
+        self._environment = environment
+        self._oracle = FAMILIES[family].oracle()
+        self.observation = environment.reset()
+
+    def __call__(self, request: Request) -> str:
+        action = self._oracle.next_action(self._environment.true_facts(), self.observation)
+        return json.dumps({"rationale": "it is known", "action": action})
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_with_perfect_actions_every_memory_wins_all_points_of_a_hunt(
+    memory: str, tmp_path: Path
+) -> None:
+    game = open_game("hunt:easy@1", lambda _: None)
+    try:
+        acts = _OracleActs(game.environment, "hunt")
+        engine = ScriptedEngine(REPLIES | {"extract": lambda _: "[]", "act": acts})
+        folder = RunFolder.create(
+            tmp_path / "run", make_config({"game": "hunt:easy@1", "memory.name": memory})
+        )
+
+        def follow(event: Event) -> None:
+            if event.kind == "observation":
+                acts.observation = acts.observation.__class__(
+                    text=event.text,
+                    inventory=event.inventory,
+                    location=event.location,
+                    valid_actions=event.valid_actions,
+                    score=event.score,
+                    max_score=acts.observation.max_score,
+                    done=event.done,
+                    won=False,
+                )
+
+        gear = Equipment(engine, WordEmbedder(), game.environment, game.digest, game.step_limit)
+        result = run_episode(folder, gear, [follow])
+    finally:
+        game.environment.close()
+    assert (result.normalised_score, result.reason) == (1.0, "won")
