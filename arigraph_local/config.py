@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from arigraph_local.ablations import ABLATIONS
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.errors import UsageError
 from arigraph_local.llm.settings import EngineSettings
@@ -58,6 +59,16 @@ class RunConfig(BaseModel):
     def needs_model(self) -> bool:
         """Whether anything in the run is read, planned or decided by a model."""
         return _needs_model(self.player, self.show_graph)
+
+    @property
+    def ablations(self) -> tuple[str, ...]:
+        """The names of the parts that these settings leave out."""
+        tables = {"memory": self.memory, "agent": self.agent}
+        return tuple(
+            name
+            for name, (key, without) in ABLATIONS.items()
+            if getattr(tables[key.split(".")[0]], key.split(".")[1]) == without
+        )
 
     @model_validator(mode="before")
     @classmethod

@@ -45,6 +45,7 @@ class RunStarted(_Event):
     max_score: int
     player: str = "ariadne"
     memory: str = "arigraph"
+    ablations: tuple[str, ...] = ()
     model: str
     embedder: str
     seed: int

@@ -59,12 +59,14 @@ def parse_revision(reply: str) -> Revision | None:
 def revised(plan: Plan, revision: Revision, *, step: int, limit: int) -> Plan:
     """The plan after a revision: new sub-goals before those that remain, `limit` at most.
 
-    A sub-goal that is set again as it stands keeps its step.
+    A sub-goal that is set again in the same words keeps its step, even where the reply says that
+    it is done: small models often repeat the whole plan.
     """
+    since = {_wording(goal): goal.since for goal in plan.sub_goals}
     kept = [goal for number, goal in enumerate(plan.sub_goals, 1) if number not in revision.done]
     standing = {_wording(goal) for goal in kept}
     new = {
-        _wording(goal): goal.model_copy(update={"since": step})
+        _wording(goal): goal.model_copy(update={"since": since.get(_wording(goal), step)})
         for goal in revision.sub_goals
         if _wording(goal) not in standing
     }

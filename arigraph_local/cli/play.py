@@ -40,6 +40,13 @@ def play(
         str | None,
         typer.Option(help="arigraph (default), full-history, summary, rag or none."),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave a part out: episodic, semantic, outdated, exploration or plan; may be "
+            "given again."
+        ),
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="A catalogue name or a path to a GGUF file.")
     ] = None,
@@ -68,6 +75,7 @@ def play(
     quiet: Quiet = False,
 ) -> None:
     """Play one episode, with Ariadne or another player, or go on with one that was interrupted."""
+    from arigraph_local.ablations import ablation_values
     from arigraph_local.cli.session import play_session
     from arigraph_local.config import make_config, read_config
     from arigraph_local.errors import UsageError
@@ -85,6 +93,7 @@ def play(
         "agent.steps": steps,
     }
     values = {key: value for key, value in given.items() if value is not None}
+    values |= ablation_values(without or ())
     values |= engine_values(
         engine=engine,
         context=context,

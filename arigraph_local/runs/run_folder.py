@@ -44,6 +44,7 @@ class RunResult(BaseModel):
     game: str
     player: str = "ariadne"
     memory: str = "arigraph"
+    ablations: tuple[str, ...] = ()
     model: str
     reason: str
     score: int

@@ -184,6 +184,7 @@ def _header(config: RunConfig, equipment: Equipment, max_score: int) -> RunStart
         max_score=max_score,
         player=config.player,
         memory=config.memory.name if equipment.engine is not None else NO_MODEL,
+        ablations=config.ablations if equipment.engine is not None else (),
         model=_model_id(equipment),
         embedder=_embedder_name(equipment),
         seed=config.seed,

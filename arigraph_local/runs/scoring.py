@@ -21,6 +21,7 @@ _SEEDED = re.compile(r"([^/@]+:[^/@]+)@[0-9]+")
 class Score:
     """What the runs of one player at one game came to; None where there is no such number.
 
+    `memory` names the memory and the ablations, such as `arigraph without episodic`.
     `raw` and `best_raw` are in the game's points, `normalised` and `best_normalised` in parts of
     the highest possible score. `best_…` is `best_of_attempts`. `steps_to_finish` is the mean over
     the `won` runs.
@@ -88,7 +89,8 @@ def score_table(results: Iterable[RunResult], *, by_level: bool = False) -> list
     for result in results:
         seeded = _SEEDED.fullmatch(result.game) if by_level else None
         game = seeded[1] if seeded else result.game
-        key = (game, result.player, result.memory, result.model)
+        memory = " without ".join((result.memory, *result.ablations))
+        key = (game, result.player, memory, result.model)
         groups.setdefault(key, []).append(result)
     return [_score(key, groups[key]) for key in sorted(groups)]
 

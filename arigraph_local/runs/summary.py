@@ -69,6 +69,7 @@ class Summary:
             game=self._started.game,
             player=self._started.player,
             memory=self._started.memory,
+            ablations=self._started.ablations,
             model=self._started.model,
             reason=self._finished.reason,
             score=self._finished.score,

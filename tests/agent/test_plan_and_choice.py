@@ -69,5 +69,8 @@ def test_a_sub_goal_set_again_keeps_its_step_and_the_plan_its_length() -> None:
     plan = revised(Plan(), Revision(sub_goals=goals("find key 1")), step=1, limit=2)
     plan = revised(plan, Revision(sub_goals=goals("Find  key 1")), step=5, limit=2)
     assert [(goal.goal, goal.since) for goal in plan.sub_goals] == [("find key 1", 1)]
+    again = Revision(done=(1,), sub_goals=goals("find key 1", "find key 1"))
+    plan = revised(plan, again, step=5, limit=2)
+    assert [(goal.goal, goal.since) for goal in plan.sub_goals] == [("find key 1", 1)]
     plan = revised(plan, Revision(sub_goals=goals("a", "b")), step=6, limit=2)
     assert [goal.goal for goal in plan.sub_goals] == ["a", "b"]

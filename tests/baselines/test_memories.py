@@ -12,10 +12,12 @@ import three_rooms_script as script
 from three_rooms import ThreeRooms
 from word_embedder import WordEmbedder
 
+from arigraph_local.ablations import ablation_values
 from arigraph_local.config import make_config
 from arigraph_local.envs.environment import Environment
 from arigraph_local.envs.games import FAMILIES
 from arigraph_local.envs.opening import open_game
+from arigraph_local.errors import UsageError
 from arigraph_local.events import Event, ModelCalled, Recalled
 from arigraph_local.llm.engine import Request
 from arigraph_local.llm.scripted import ScriptedEngine
@@ -78,6 +80,45 @@ def test_a_run_killed_at_any_step_resumes_to_the_same_story(memory: str, tmp_pat
             run_episode(folder, gear(), [die])
         run_episode(folder, gear())
         assert story(folder) == expected
+
+
+def test_an_ablation_is_named_in_the_result_and_changes_the_prompts(tmp_path: Path) -> None:
+    def played(name: str) -> tuple[tuple[str, ...], list[str], set[str]]:
+        values = {"game": "three-rooms", "agent.history": 2} | ablation_values([name])
+        folder = RunFolder.create(tmp_path / name, make_config(values))
+        engine = ScriptedEngine(REPLIES)
+        gear = Equipment(engine, WordEmbedder(), ThreeRooms(), "three rooms", 20)
+        result = run_episode(folder, gear)
+        assert result.score == 2
+        acts = [call for call in engine.requests if call.task == "act"]
+        texts = [turn.content for call in acts for turn in call.messages]
+        return result.ablations, texts, {call.task for call in engine.requests}
+
+    everything = played("outdated")[1]
+    assert any("Facts in memory:" in text for text in everything)
+    assert any("Earlier scenes" in text for text in everything)
+    assert any("Unexplored exits:" in text for text in everything)
+    for name, gone in {
+        "episodic": "Earlier scenes",
+        "semantic": "Facts in memory:",
+        "exploration": "Unexplored exits:",
+        "plan": "Current plan:",
+    }.items():
+        ablations, texts, tasks = played(name)
+        assert ablations == (name,)
+        assert not any(gone in text for text in texts), name
+        assert ("plan" in tasks) == (name != "plan")
+    assert "outdated" not in played_tasks(tmp_path)
+
+
+def played_tasks(path: Path) -> set[str]:
+    events = read_events(path / "outdated")
+    return {event.task for event in events if isinstance(event, ModelCalled)}
+
+
+def test_an_ablation_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="unknown ablation 'semantics'"):
+        ablation_values(["semantics"])
 
 
 def without_memory(prompt: str) -> str:
