@@ -360,9 +360,9 @@ def test_scores_of_runs_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["score", *folders]) == 0
     shown = capsys.readouterr()
     rows = [line.split() for line in shown.out.splitlines()]
-    assert rows[1][:5] == [GAME, "random", "none", "1", "0"]
+    assert rows[1][:6] == [GAME, "random", "none", "none", "1", "0"]
     assert rows[2] == [
-        *(GAME, "walkthrough", "none", "1", "1", "2.00", "2", "1.000", "-", "4.0"),
+        *(GAME, "walkthrough", "none", "none", "1", "1", "2.00", "2", "1.000", "-", "4.0"),
     ]
     assert "begun: not finished, left out" in shown.err
     assert run(["score", "--json", "--by-level", *folders[:2]]) == 0
