@@ -38,7 +38,9 @@ def play(
     ] = False,
     memory: Annotated[
         str | None,
-        typer.Option(help="arigraph (default), full-history, summary, rag or none."),
+        typer.Option(
+            help="arigraph (default), full-history, summary, rag, temporal-kg, hipporag or none."
+        ),
     ] = None,
     without: Annotated[
         list[str] | None,

@@ -9,14 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from arigraph_local.llm.grammar.grounding import Grounding
 from arigraph_local.memory.triplet import normalise
 
-MemoryName = Literal["arigraph", "full-history", "summary", "rag", "none"]
+MemoryName = Literal[
+    "arigraph", "full-history", "summary", "rag", "temporal-kg", "hipporag", "none"
+]
 
 
 class MemorySettings(BaseModel):
     """Extraction, retiring, entities, search, and what they run on.
 
     `name` is the memory that the agent plays with: AriGraph, or one to compare it with. `retrieved`
-    is how many past observations `rag` recalls; all other settings are AriGraph's.
+    is how many past observations `rag` recalls, `found_facts` how many facts `temporal-kg` and
+    `hipporag`; all other settings are AriGraph's, and of memories that build a graph as it does.
     `width` and `depth` are w and d of Algorithm 2, `episodes` is k of Algorithm 1; a query with
     a relevance of its own brings its own depth.
     Without `semantic`, triplets lead to episodes but are not shown themselves.
@@ -43,6 +46,7 @@ class MemorySettings(BaseModel):
 
     name: MemoryName = "arigraph"
     retrieved: int = Field(default=5, ge=1, le=1000)
+    found_facts: int = Field(default=15, ge=1, le=1000)
     width: int = Field(default=6, ge=1, le=1000)
     depth: int = Field(default=1, ge=1, le=10)
     episodes: int = Field(default=2, ge=0, le=100)

@@ -9,15 +9,18 @@ from pathlib import Path
 from arigraph_local.agent.arigraph_memory import AriGraphMemory
 from arigraph_local.agent.long_term_memory import LongTermMemory
 from arigraph_local.baselines.full_history import FullHistory
+from arigraph_local.baselines.hipporag import HippoRag
 from arigraph_local.baselines.nothing import NoMemory
 from arigraph_local.baselines.rag import Rag
 from arigraph_local.baselines.summary import Summary
+from arigraph_local.baselines.temporal_kg import TemporalKG
 from arigraph_local.config import RunConfig
 from arigraph_local.events import Event
 from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.search.embedder import Embedder
+from arigraph_local.memory.settings import MemorySettings
 from arigraph_local.runs.run_graph import Say, run_graph
 
 
@@ -45,23 +48,36 @@ def make_memory(
     if name == "summary":
         prompts = PromptSet(config.prompts)
         return Summary(tools.engine, prompts, tools.goal, config.engine.reply_seconds)
-    return _arigraph(config, tools, graph, past, say)
+    settings = config.memory
+    if name == "hipporag":
+        settings = settings.model_copy(update={"detect_outdated": False})
+    built = _graph(config, settings, tools, graph, past, say)
+    if name == "temporal-kg":
+        return TemporalKG(built, tools.embedder, facts=settings.found_facts)
+    if name == "hipporag":
+        facts, passages = settings.found_facts, settings.episodes
+        return HippoRag(built, tools.embedder, facts=facts, passages=passages)
+    return AriGraphMemory(built)
 
 
-def _arigraph(
-    config: RunConfig, tools: Tools, path: Path, past: Sequence[Event], say: Say
-) -> AriGraphMemory:
+def _graph(
+    config: RunConfig,
+    settings: MemorySettings,
+    tools: Tools,
+    path: Path,
+    past: Sequence[Event],
+    say: Say,
+) -> AriGraph:
     store = run_graph(path, config.memory.store, past, say)
     try:
-        graph = AriGraph(
+        return AriGraph(
             tools.engine,
             tools.embedder,
             store,
             prompts=PromptSet(config.prompts),
-            settings=config.memory,
+            settings=settings,
             reply_seconds=config.engine.reply_seconds,
         )
     except BaseException:
         store.close()
         raise
-    return AriGraphMemory(graph)

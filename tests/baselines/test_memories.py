@@ -129,7 +129,7 @@ def without_memory(prompt: str) -> str:
     )  # fmt: skip
     headings = (
         "Facts in memory|Earlier scenes that may matter|Earlier observations that may matter|"
-        "What happened so far"
+        "What happened so far|Facts in memory, with the steps at which they held"
     )
     return re.sub(rf"(?:{headings}):\n(?:- .*\n)+", "", prompt)
 
@@ -191,6 +191,20 @@ def test_the_summary_is_rewritten_from_the_one_before(tmp_path: Path) -> None:
     assert prompts[1] == golden
     assert "Notes so far" not in prompts[0]
     assert all("Notes so far: I walk from room to room" in prompt for prompt in prompts[1:])
+
+
+def test_a_temporal_graph_still_finds_what_is_outdated_with_its_interval(tmp_path: Path) -> None:
+    *_, last = recalled("temporal-kg", tmp_path)
+    items = [item for _, section in last.sections for item in section]
+    assert "key, is on, desk (from step 2 to 6, not any more)" in items
+    assert "key, is in, inventory (since step 6)" in items
+
+
+def test_hipporag_retires_nothing_and_ranks_what_is_near_the_seeds_first(tmp_path: Path) -> None:
+    *_, last = recalled("hipporag", tmp_path)
+    items = dict(last.sections)["Facts in memory"]
+    assert {"key, is on, desk", "key, is in, inventory"} <= set(items)
+    assert any("key" in item for item in items[:3])
 
 
 class _OracleActs:
