@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arigraph_local.errors import unknown_name
 
-ABLATIONS: Mapping[str, tuple[str, Any]] = {
-    "episodic": ("memory.episodes", 0),
-    "semantic": ("memory.semantic", False),
-    "outdated": ("memory.detect_outdated", False),
-    "exploration": ("agent.exploration", False),
-    "plan": ("agent.plan", False),
+
+@dataclass(frozen=True)
+class Ablation:
+    """A setting, its value that leaves the part out, and the memories that have the part; None:
+    it is a part of the agent, whatever its memory."""
+
+    table: str
+    setting: str
+    value: Any
+    memories: frozenset[str] | None = None
+
+
+ABLATIONS: Mapping[str, Ablation] = {
+    "episodic": Ablation("memory", "episodes", 0, frozenset({"arigraph", "hipporag"})),
+    "semantic": Ablation("memory", "semantic", False, frozenset({"arigraph"})),
+    "outdated": Ablation(
+        "memory", "detect_outdated", False, frozenset({"arigraph", "temporal-kg"})
+    ),
+    "exploration": Ablation("agent", "exploration", False),
+    "plan": Ablation("agent", "plan", False),
 }
-"""What is left out, the dotted key of its setting, and the value that leaves it out."""
 
 
 def ablation_values(names: Iterable[str]) -> dict[str, Any]:
@@ -26,6 +40,6 @@ def ablation_values(names: Iterable[str]) -> dict[str, Any]:
     for name in names:
         if name not in ABLATIONS:
             raise unknown_name("ablation", name, ABLATIONS)
-        key, value = ABLATIONS[name]
-        values[key] = value
+        ablation = ABLATIONS[name]
+        values[f"{ablation.table}.{ablation.setting}"] = ablation.value
     return values

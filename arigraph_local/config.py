@@ -62,12 +62,14 @@ class RunConfig(BaseModel):
 
     @property
     def ablations(self) -> tuple[str, ...]:
-        """The names of the parts that these settings leave out."""
-        tables = {"memory": self.memory, "agent": self.agent}
+        """The names of the parts that Ariadne and its memory have and these settings leave out."""
+        if self.player != "ariadne":
+            return ()
         return tuple(
             name
-            for name, (key, without) in ABLATIONS.items()
-            if getattr(tables[key.split(".")[0]], key.split(".")[1]) == without
+            for name, part in ABLATIONS.items()
+            if getattr(getattr(self, part.table), part.setting) == part.value
+            and (part.memories is None or self.memory.name in part.memories)
         )
 
     @model_validator(mode="before")
@@ -85,6 +87,16 @@ class RunConfig(BaseModel):
         if shown and info.data.get("player", "human") != "human":
             raise ValueError("the graph is shown to a human player: set player to human")
         return shown
+
+    @field_validator("memory")
+    @classmethod
+    def _only_ariadne_has_another_memory(
+        cls, memory: MemorySettings, info: ValidationInfo
+    ) -> MemorySettings:
+        player = info.data.get("player", "ariadne")
+        if memory.name != "arigraph" and player != "ariadne":
+            raise ValueError(f"only ariadne plays with the memory {memory.name}, not {player}")
+        return memory
 
     @field_validator("model", "embedder")
     @classmethod

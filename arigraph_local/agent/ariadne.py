@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from arigraph_local.agent.acting import ACT_TOKENS, Actor, Choice, Offer
 from arigraph_local.agent.asking import Asker
-from arigraph_local.agent.exploring import Frontier
 from arigraph_local.agent.long_term_memory import Cue, Emit, LongTermMemory, Look
 from arigraph_local.agent.loop_guard import LoopGuard
-from arigraph_local.agent.navigation import Navigator
+from arigraph_local.agent.navigation import Navigator, Ways
 from arigraph_local.agent.plan import Plan
 from arigraph_local.agent.planning import PLAN_TOKENS, Planner
 from arigraph_local.agent.settings import AgentSettings, QueryKind
@@ -19,8 +18,6 @@ from arigraph_local.llm.engine import Engine
 from arigraph_local.llm.prompts import PromptSet
 from arigraph_local.memory.learning.observing import ModelCall
 from arigraph_local.memory.triplet import normalise
-
-_FRONTIERS = 12
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Decision:
 
 @dataclass
 class _Progress:
-    """The step of the last progress, and the situation then."""
+    """The step of the last progress, and the rooms seen so far."""
 
     step: int = 0
     rooms: set[str | None] = field(default_factory=set)
@@ -94,11 +91,13 @@ class Ariadne:
 
     def decide(self, observation: Observation, step: int, note: str, emit: Emit) -> Decision:
         """Recall, revise the plan, choose one action. The memory must know the observation."""
-        loops = self._loops(observation)
-        frontiers = self._navigator.frontiers(observation) if self._settings.exploration else []
+        ways = self._navigator.ways(observation)
+        if not self._settings.exploration:
+            ways = replace(ways, frontiers=())
+        loops = self._loops(observation, ways)
         room = ACT_TOKENS + self._action_room() + self._ask.reasoning_tokens
         recalled = self._memory.recall(self._cue(observation, step, room), emit)
-        wanted = frontiers[:_FRONTIERS] if self.plan.needs_exploration else []
+        wanted = ways.frontiers if self.plan.needs_exploration else ()
         working = WorkingMemory(
             step=step,
             observation=observation.text,
@@ -113,7 +112,7 @@ class Ariadne:
         )
         planning = self._planner.revise(working, room)
         self.plan = planning.plan
-        offer, withheld = self._offer(observation, frontiers, loops)
+        offer, withheld = self._offer(observation, ways, loops)
         choice, acted, left_out = self._actor.choose(planning.messages, offer, step)
         planned = planning.completion
         calls = (ModelCall("plan", planned),) if planned else ()
@@ -138,9 +137,6 @@ class Ariadne:
     def _cue(self, observation: Observation, step: int, room: int) -> Cue:
         return Cue(
             step=step,
-            goal=self._goal,
-            observation=observation.text,
-            plan=self.plan,
             looks=self._looks(observation),
             shown_steps=frozenset({step, *(past.step for past in self.history)}),
             tokens=max(0, (self._ask.context_tokens - room - PLAN_TOKENS) // 2),
@@ -168,11 +164,12 @@ class Ariadne:
         steps = step - max(self.plan.sub_goals[0].since, self._progress.step)
         return steps if steps >= self._settings.stale_after else 0
 
-    def _loops(self, observation: Observation) -> tuple[str, ...]:
+    def _loops(self, observation: Observation, ways: Ways) -> tuple[str, ...]:
         if self._settings.loop_guard == "off":
             return ()
-        possible = (*observation.valid_actions, *self._navigator.goals(observation))
-        return tuple(self._loop_guard.loops(observation, possible))
+        explored = (frontier.action for frontier in ways.frontiers)
+        possible = dict.fromkeys((*observation.valid_actions, *ways.goals, *explored))
+        return tuple(self._loop_guard.loops(observation, tuple(possible)))
 
     def _notes(self, note: str, loops: tuple[str, ...]) -> tuple[str, ...]:
         named = ", ".join(f"'{action}'" for action in loops[:5])
@@ -180,18 +177,17 @@ class Ariadne:
         return tuple(filter(None, (note, looped)))
 
     def _offer(
-        self, observation: Observation, frontiers: list[Frontier], loops: tuple[str, ...]
+        self, observation: Observation, ways: Ways, loops: tuple[str, ...]
     ) -> tuple[Offer, int]:
         """The actions on offer, those that failed before last, and how many loops withhold.
 
         There is always something to do: a game that offers nothing can be looked at.
         """
         game = self._loop_guard.ordered(observation.valid_actions)
-        known = set(game)
-        added = self._navigator.goals(observation)
+        added = list(ways.goals)
         if self.plan.needs_exploration:
-            added += [frontier.action for frontier in frontiers[:_FRONTIERS]]
-        added = [action for action in dict.fromkeys(added) if action not in known]
+            added += [frontier.action for frontier in ways.frontiers]
+        added = [action for action in added if action not in observation.valid_actions]
         withheld = 0
         if self._settings.loop_guard == "withhold" and loops:
             offered = [action for action in game if action not in loops]

@@ -23,7 +23,6 @@ class Position:
     action: str | None = None
     passage: Passage | None = None
     note: str = ""
-    reward: int = 0
 
     def experience(self, step: int) -> Experience:
         """What a memory learns from at the step that begins here."""
@@ -34,8 +33,6 @@ class Position:
             action=self.action,
             location=self.observation.location,
             passage=self.passage,
-            reward=self.reward,
-            score=self.observation.score,
         )
 
 
@@ -45,6 +42,7 @@ class Outcome:
     passage that a walk did not find."""
 
     commands: tuple[str, ...]
+    reward: int
     position: Position
     doubted: Passage | None = None
 
@@ -116,15 +114,16 @@ def execute(
     if route is None:
         after = environment.step(action)
         passage = passage_between(before, action, after)
-        reward = after.score - before.score
-        return Outcome((action,), Position(after, action, passage, reward=reward))
+        return Outcome((action,), after.score - before.score, Position(after, action, passage))
     walk = navigator.walk(route, before, environment.step)
     note = ""
     if not walk.arrived:
         note = f"{action} ended in {walk.end.location}: the way is not as remembered."
-    reward = walk.end.score - before.score
     return Outcome(
-        walk.commands, Position(walk.end, action, walk.passage, note, reward), walk.doubted
+        walk.commands,
+        walk.end.score - before.score,
+        Position(walk.end, action, walk.passage, note),
+        walk.doubted,
     )
 
 
@@ -137,7 +136,7 @@ def _acted(step: int, choice: Choice, outcome: Outcome) -> Acted:
         commands=outcome.commands,
         fallback=choice.fallback,
         note=outcome.position.note,
-        reward=outcome.position.reward,
+        reward=outcome.reward,
         score=after.score,
         done=after.done,
         doubted=None if doubted is None else astuple(doubted),

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from arigraph_local.agent.plan import Plan
 from arigraph_local.events import Event
 from arigraph_local.llm.engine import Message
 from arigraph_local.memory.spatial.spatial_map import Passage, SpatialMap
@@ -24,7 +23,7 @@ class Experience:
     """One observation and what led to it; what a memory learns from.
 
     `action` was done on the observation before, None at the start; `passage` is the move that it
-    was. `reward` is what it gave, `score` the points so far.
+    was.
     """
 
     step: int
@@ -33,8 +32,6 @@ class Experience:
     action: str | None = None
     location: str | None = None
     passage: Passage | None = None
-    reward: int = 0
-    score: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,9 +52,6 @@ class Cue:
     """
 
     step: int
-    goal: str
-    observation: str
-    plan: Plan
     looks: tuple[Look, ...]
     shown_steps: frozenset[int]
     tokens: int = 1 << 20
@@ -78,13 +72,6 @@ class Recollection:
 
     sections: tuple[Section, ...] = ()
     turns: tuple[Message, ...] = ()
-
-    def text(self) -> str:
-        """All of it as the text of working memory."""
-        parts = [f"{turn.role}: {turn.content}" for turn in self.turns]
-        for section in self.sections:
-            parts.append("\n".join([f"{section.heading}:", *(f"- {one}" for one in section.items)]))
-        return "\n".join(parts)
 
 
 class LongTermMemory(Protocol):
@@ -117,11 +104,6 @@ class LongTermMemory(Protocol):
     def map(self) -> SpatialMap | None:
         """The map that the memory draws of the world; None for one that draws none."""
         return None
-
-    def lessons(self, experience: Experience, emit: Emit) -> tuple[str, ...]:
-        """What to carry to the next attempt at the same game, at the end of this one, whose last
-        observation is that of `experience`."""
-        return ()
 
     def close(self) -> None:
         """Free what is held. Closing twice is harmless."""

@@ -19,13 +19,24 @@ from arigraph_local.memory.spatial.directions import direction_of
 from arigraph_local.memory.spatial.spatial_map import Passage, SpatialMap
 from arigraph_local.memory.triplet import normalise
 
+MAX_FRONTIERS = 12
 _GO_TO = re.compile(r"go to (.+)")
 _EXPLORE = re.compile(r"explore (\S+) from (.+)")
 
 
 @dataclass(frozen=True)
+class Ways:
+    """`go to ROOM` for each room more than one move away, and the exits known but not walked
+    (Algorithm 3); both nearest first."""
+
+    goals: tuple[str, ...] = ()
+    frontiers: tuple[Frontier, ...] = ()
+
+
+@dataclass(frozen=True)
 class Walk:
-    """What a walk came to: the observation after each move, and the passage that was not there."""
+    """What a walk came to: the moves, the observation and passage of the last, and the passage
+    that was not there."""
 
     commands: tuple[str, ...]
     end: Observation
@@ -64,20 +75,16 @@ class Navigator:
         drawn = self._memory.map() if self._memory is not None else None
         return None if drawn is None else drawn.without(self._doubted)
 
-    def goals(self, observation: Observation) -> list[str]:
-        """`go to ROOM` for each room that is more than one move away, nearest first."""
+    def ways(self, observation: Observation) -> Ways:
+        """Where the map leads from here."""
         graph = self.map()
         if graph is None or observation.location is None:
-            return []
-        rooms = destinations(graph, normalise(observation.location))
-        return [f"go to {room}" for room in rooms]
-
-    def frontiers(self, observation: Observation) -> list[Frontier]:
-        """Algorithm 3: exits known but not walked, nearest first."""
-        graph = self.map()
-        if graph is None or observation.location is None:
-            return []
-        return frontiers(graph, normalise(observation.location), observation.valid_actions)
+            return Ways()
+        here = normalise(observation.location)
+        return Ways(
+            tuple(f"go to {room}" for room in destinations(graph, here)),
+            tuple(frontiers(graph, here, observation.valid_actions)[:MAX_FRONTIERS]),
+        )
 
     def route(self, action: str, before: Observation) -> list[str] | None:
         """The directions that an action of the map walks; None for a command of the game."""

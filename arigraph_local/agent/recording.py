@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arigraph_local.agent.long_term_memory import Emit
+from arigraph_local.agent.long_term_memory import Emit, Recollection
 from arigraph_local.envs.environment import Observation
 from arigraph_local.events import (
     Dropped,
@@ -16,6 +16,7 @@ from arigraph_local.events import (
     MergedRecord,
     ModelCalled,
     Observed,
+    Recalled,
     RejectedRecord,
     RetiredRecord,
     Retrieved,
@@ -104,6 +105,12 @@ def emit_update(emit: Emit, update: MemoryUpdate, facts: int) -> None:
             facts=facts,
         )
     )
+
+
+def emit_recalled(emit: Emit, step: int, found: Recollection) -> None:
+    """What a memory brought to mind."""
+    sections = tuple((part.heading, part.items) for part in found.sections)
+    emit(Recalled(step=step, sections=sections, turns=len(found.turns)))
 
 
 def emit_retrieval(emit: Emit, step: int, queries: Sequence[Query], retrieval: Retrieval) -> None:

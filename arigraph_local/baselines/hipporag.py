@@ -9,17 +9,17 @@ of its entities' probabilities. Nothing is retired: the method knows no outdated
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from arigraph_local.agent.arigraph_memory import EPISODES, FACTS, AriGraphMemory
 from arigraph_local.agent.long_term_memory import Cue, Emit, Recollection, Section
+from arigraph_local.agent.recording import emit_recalled
 from arigraph_local.agent.working_memory import one_line
-from arigraph_local.events import Recalled
 from arigraph_local.memory.arigraph import AriGraph
-from arigraph_local.memory.graph.store import Fact
+from arigraph_local.memory.graph.store import Episode
 from arigraph_local.memory.learning.mentioning import mentioned_names
-from arigraph_local.memory.search.embedder import Embedder
-from arigraph_local.memory.search.text_vectors import TextVectors
 
 DAMPING = 0.5
 """The share of the walk that follows an edge; the paper's figure."""
@@ -31,41 +31,31 @@ class HippoRag(AriGraphMemory):
     """The same extraction as AriGraph's, another search. `facts` and `passages` bound what is
     recalled."""
 
-    def __init__(self, graph: AriGraph, embedder: Embedder, *, facts: int, passages: int) -> None:
+    def __init__(self, graph: AriGraph, *, facts: int, passages: int) -> None:
         super().__init__(graph)
-        self._vectors = TextVectors(embedder)
         self._facts = facts
         self._passages = passages
 
     def recall(self, cue: Cue, emit: Emit) -> Recollection:
         """Facts and passages by the PageRank of their entities."""
-        weight = self._pagerank(self._seeds(cue))
-        known = self.graph.facts()
-        facts = sorted(known, key=lambda fact: (-_sum(fact.triplet.entities, weight), fact.id))
-        chosen = [fact for fact in facts if _sum(fact.triplet.entities, weight) > 0]
+        named = {episode.step: self._named(episode) for episode in self.graph.episodes()}
+        weight = self._pagerank(self._seeds(cue, named))
+        facts = [(-_sum(fact.triplet.entities, weight), fact.id) for fact in self.graph.facts()]
         passages = [
-            (-_sum(self._named(episode.fact_ids), weight), -episode.step, episode.text)
-            for episode in self.graph.episodes()
-            if episode.step not in cue.shown_steps
+            (-_sum(names, weight), -step)
+            for step, names in named.items()
+            if step not in cue.shown_steps
         ]
         found = Recollection(
             (
-                Section(FACTS, tuple(str(fact.triplet) for fact in chosen[: self._facts])),
-                Section(
-                    EPISODES,
-                    tuple(
-                        f"(step {-step}) {one_line(text)}"
-                        for score, step, text in sorted(passages)[: self._passages]
-                        if score < 0
-                    ),
-                ),
+                Section(FACTS, tuple(map(self._fact, _best(facts, self._facts)))),
+                Section(EPISODES, tuple(map(self._passage, _best(passages, self._passages)))),
             )
         )
-        sections = tuple((part.heading, part.items) for part in found.sections)
-        emit(Recalled(step=cue.step, sections=sections, turns=0))
+        emit_recalled(emit, cue.step, found)
         return found
 
-    def _seeds(self, cue: Cue) -> dict[str, float]:
+    def _seeds(self, cue: Cue, named: Mapping[int, Collection[str]]) -> dict[str, float]:
         """Entities that the texts of the cue name, or else the most similar one to each."""
         names = self.graph.entities()
         texts = [look.text for look in cue.looks if look.text.strip()]
@@ -74,11 +64,9 @@ class HippoRag(AriGraphMemory):
         known = self.graph.store.knows
         seeds = [name for text in texts for name in mentioned_names(text, known, len(names))]
         if not seeds:
-            similar = self._vectors.of(texts) @ self._vectors.of(names).T
+            similar = self.graph.vectors.of(texts) @ self.graph.vectors.of(names).T
             seeds = [names[int(row.argmax())] for row in similar]
-        passages = Counter(
-            name for episode in self.graph.episodes() for name in self._named(episode.fact_ids)
-        )
+        passages = Counter(name for mentioned in named.values() for name in mentioned)
         return {name: 1 / max(1, passages[name]) for name in dict.fromkeys(seeds)}
 
     def _pagerank(self, seeds: Mapping[str, float]) -> dict[str, float]:
@@ -89,27 +77,36 @@ class HippoRag(AriGraphMemory):
         network = networkx.Graph()
         names = self.graph.entities()
         network.add_nodes_from(names)
-        for fact in self.graph.facts():
-            network.add_edge(*fact.triplet.entities)
+        network.add_edges_from(fact.triplet.entities for fact in self.graph.facts())
         network.add_edges_from(self._synonyms(names))
         ranks: dict[str, float] = networkx.pagerank(network, DAMPING, personalization=dict(seeds))
         # The last digits depend on the order of sums; what is equal must stay so.
         return {name: round(rank, 12) for name, rank in ranks.items()}
 
-    def _synonyms(self, names: list[str]) -> Iterable[tuple[str, str]]:
-        vectors = self._vectors.of(names)
-        similar = vectors @ vectors.T
-        return [
-            (name, other)
-            for row, name in enumerate(names)
-            for column, other in enumerate(names[:row])
-            if similar[row, column] >= SYNONYM
-        ]
+    def _synonyms(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        vectors = self.graph.vectors.of(names)
+        # Vectors are of unit length only where the memory compares by cosine.
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        units = vectors / np.where(lengths == 0, 1, lengths)
+        alike = np.tril(units @ units.T >= SYNONYM, -1)
+        return [(names[row], names[column]) for row, column in np.argwhere(alike).tolist()]
 
-    def _named(self, fact_ids: Iterable[int]) -> set[str]:
-        facts: list[Fact] = [self.graph.store.fact(fact_id) for fact_id in sorted(fact_ids)]
+    def _named(self, episode: Episode) -> set[str]:
+        facts = map(self.graph.store.fact, episode.fact_ids)
         return {name for fact in facts for name in fact.triplet.entities}
+
+    def _fact(self, fact_id: int) -> str:
+        return str(self.graph.store.fact(fact_id).triplet)
+
+    def _passage(self, negated_step: int) -> str:
+        episode = self.graph.store.episode(-negated_step)
+        return f"(step {episode.step}) {one_line(episode.text)}"
 
 
 def _sum(names: Iterable[str], weight: Mapping[str, float]) -> float:
     return round(sum(weight.get(name, 0.0) for name in sorted(set(names))), 12)
+
+
+def _best(negated: Iterable[tuple[float, int]], count: int) -> list[int]:
+    """The numbers that belong to the `count` highest scores above zero; scores are negated."""
+    return [number for score, number in sorted(negated) if score < 0][:count]

@@ -8,6 +8,8 @@ from arigraph_local.baselines.recorded import Record, RecordedMemory
 from arigraph_local.memory.search.embedder import Embedder
 from arigraph_local.memory.search.text_vectors import TextVectors
 
+HEADING = "Earlier observations that may matter"
+
 
 class Rag(RecordedMemory):
     """The `k` observations most similar to any of the texts searched for; equal ones latest
@@ -36,6 +38,3 @@ class Rag(RecordedMemory):
         ]
         items = tuple(f"(step {-step}) {text}" for _, step, text in sorted(scored)[: self._k])
         return Recollection((Section(HEADING, items),))
-
-
-HEADING = "Earlier observations that may matter"

@@ -12,7 +12,8 @@ from arigraph_local.agent.long_term_memory import (
     LongTermMemory,
     Recollection,
 )
-from arigraph_local.events import Event, MemoryLearned, Recalled
+from arigraph_local.agent.recording import emit_recalled
+from arigraph_local.events import Event, MemoryLearned
 
 Record = dict[str, Any]
 
@@ -37,13 +38,7 @@ class RecordedMemory(LongTermMemory):
     def recall(self, cue: Cue, emit: Emit) -> Recollection:
         """What matters to the situation, told to the log."""
         found = self.bring(cue, emit)
-        emit(
-            Recalled(
-                step=cue.step,
-                sections=tuple((part.heading, part.items) for part in found.sections),
-                turns=len(found.turns),
-            )
-        )
+        emit_recalled(emit, cue.step, found)
         return found
 
     def think(self, experience: Experience, emit: Emit) -> Record:

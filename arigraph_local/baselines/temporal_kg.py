@@ -2,86 +2,79 @@
 Temporal Knowledge Graph Architecture for Agent Memory").
 
 Facts have the steps from and to which they held. One that is outdated is invalidated, not
-replaced: it is still found, with its interval. Three rankings, by embedding, by words (BM25) and
-by distance in the graph from the entities of the situation, are fused by reciprocal rank.
+replaced: it is still found, with its interval. Rankings by embedding and by words (BM25), one of
+each for every text searched for, and one by distance in the graph from the entities that the
+texts name are fused by reciprocal rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from arigraph_local.agent.arigraph_memory import AriGraphMemory
 from arigraph_local.agent.long_term_memory import Cue, Emit, Recollection, Section
-from arigraph_local.events import Recalled
+from arigraph_local.agent.recording import emit_recalled
 from arigraph_local.memory.arigraph import AriGraph
 from arigraph_local.memory.graph.store import Fact
 from arigraph_local.memory.learning.mentioning import mentioned_names
-from arigraph_local.memory.search.embedder import Embedder
-from arigraph_local.memory.search.ranking import HybridRanking
-from arigraph_local.memory.search.text_vectors import TextVectors
+from arigraph_local.memory.search.bm25 import BM25
+from arigraph_local.memory.search.ranking import EmbeddingRanking, Hits, fuse
 
 HEADING = "Facts in memory, with the steps at which they held"
-_FUSION_RANK = 60
 _DEPTH = 50
+_NO_THRESHOLD = float("-inf")  # fusion looks at ranks alone
 
 
 class TemporalKG(AriGraphMemory):
     """The same extraction and invalidation as AriGraph's, another search. At most `facts` facts
     are recalled."""
 
-    def __init__(self, graph: AriGraph, embedder: Embedder, *, facts: int) -> None:
+    def __init__(self, graph: AriGraph, *, facts: int) -> None:
         super().__init__(graph)
-        self._ranking = HybridRanking(TextVectors(embedder))
-        self._known: set[int] = set()
+        self._similar = EmbeddingRanking(graph.vectors)
+        self._words = BM25()
         self._facts = facts
 
     def recall(self, cue: Cue, emit: Emit) -> Recollection:
         """The facts that the fused rankings put first, retired ones with their end."""
         facts = {fact.id: fact for fact in self.graph.facts(current=False)}
-        self._ranking.add([fact for fact_id, fact in facts.items() if fact_id not in self._known])
-        self._known |= facts.keys()
+        self._similar.add(facts.values())
+        self._words.add(facts.values())
         texts = [look.text for look in cue.looks if look.text.strip()]
-        scores: dict[int, float] = {}
-        # Similarity has no threshold here: fusion looks at ranks alone.
-        for hits in self._ranking.retrieve(texts, _DEPTH, -1.0) if facts else []:
-            _add(scores, {fact_id: -score for fact_id, score in hits})
-        _add(scores, self._distances(cue, facts))
-        best = sorted(scores, key=lambda fact_id: (-scores[fact_id], fact_id))[: self._facts]
-        found = Recollection((Section(HEADING, tuple(self._told(facts[one]) for one in best)),))
-        sections = tuple((part.heading, part.items) for part in found.sections)
-        emit(Recalled(step=cue.step, sections=sections, turns=0))
+        fused = fuse(
+            *self._similar.retrieve(texts, _DEPTH, _NO_THRESHOLD),
+            *(self._words.top(text, _DEPTH) for text in texts),
+            self._near(texts, facts),
+        )
+        told = tuple(self._told(facts[fact_id]) for fact_id, _ in fused[: self._facts])
+        found = Recollection((Section(HEADING, told),))
+        emit_recalled(emit, cue.step, found)
         return found
 
-    def _distances(self, cue: Cue, facts: Mapping[int, Fact]) -> dict[int, float]:
-        """Hops from the entities that the texts of the cue name to each fact within reach."""
+    def _near(self, texts: Sequence[str], facts: Mapping[int, Fact]) -> Hits:
+        """The facts within reach of the entities that the texts name, by hops, then by id."""
         import networkx  # type: ignore[import-untyped, unused-ignore]
 
         network = networkx.Graph(fact.triplet.entities for fact in facts.values())
         known = self.graph.store.knows
         named = {
             name
-            for look in cue.looks
-            for name in mentioned_names(look.text, known, len(network))
+            for text in texts
+            for name in mentioned_names(text, known, len(network))
             if name in network
         }
         if not named:
-            return {}
+            return []
         hops: dict[str, float] = networkx.multi_source_dijkstra_path_length(network, named)
-        return {
-            fact_id: float(min(hops[name] for name in fact.triplet.entities))
+        far = [
+            (fact_id, min(hops[name] for name in fact.triplet.entities))
             for fact_id, fact in facts.items()
             if fact.triplet.subject in hops
-        }
+        ]
+        return sorted(far, key=lambda item: (item[1], item[0]))[:_DEPTH]
 
     def _told(self, fact: Fact) -> str:
         held = self.graph.store.history(fact.id)[-1]
         if held.end is None:
             return f"{fact.triplet} (since step {held.start})"
         return f"{fact.triplet} (from step {held.start} to {held.end}, not any more)"
-
-
-def _add(scores: dict[int, float], by: Mapping[int, float]) -> None:
-    """Reciprocal rank fusion: the lowest values come first, equal ones by fact id."""
-    ranked = sorted(by, key=lambda fact_id: (by[fact_id], fact_id))[:_DEPTH]
-    for rank, fact_id in enumerate(ranked, start=1):
-        scores[fact_id] = scores.get(fact_id, 0.0) + 1 / (_FUSION_RANK + rank)

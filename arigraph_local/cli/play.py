@@ -116,6 +116,10 @@ def play(
     if game is None and config is None:
         raise UsageError("name a game, such as hunt:standard@1, or give --config or --resume")
     settings = read_config(config, values) if config else make_config(values)
+    for name in without or ():
+        if name not in settings.ablations:
+            whose = settings.memory.name if settings.player == "ariadne" else settings.player
+            raise UsageError(f"--without {name}: {whose} has no such part")
     begin(settings, out, models_dir, as_json=as_json, quiet=quiet)
 
 

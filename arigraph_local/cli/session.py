@@ -91,5 +91,8 @@ def _print(console: Console, folder: RunFolder, result: RunResult, as_json: bool
             f"tokens {tokens.computed} prompt computed, {tokens.reused} reused, "
             f"{tokens.generated} generated, in {result.seconds:.0f} s"
         )
-        console.print(f"graph {result.facts} facts, {result.retired} retired")
+        if result.facts or result.memory == "arigraph":
+            console.print(f"graph {result.facts} facts, {result.retired} retired")
+        if result.memory != "arigraph" or result.ablations:
+            console.print(f"memory {' without '.join((result.memory, *result.ablations))}")
     console.print(f"run {folder.path}", soft_wrap=True)

@@ -105,6 +105,11 @@ class AriGraph(GraphView):
         return self._settings
 
     @property
+    def vectors(self) -> TextVectors:
+        """The texts embedded so far: facts, names, queries."""
+        return self._vectors
+
+    @property
     def places(self) -> frozenset[str]:
         """Names of the locations visited so far."""
         return frozenset(self._places)

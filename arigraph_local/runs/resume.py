@@ -58,8 +58,7 @@ def _act(
     for command in event.commands:
         before, now = now, environment.step(command)
         passage = passage_between(before, command, now)
-        if len(event.commands) > 1:
-            navigator.visited(now, passage)
+        navigator.visited(now, passage)
     if event.doubted is not None:
         navigator.doubt(Passage(*event.doubted))
-    return Position(now, event.action, passage, event.note, event.reward)
+    return Position(now, event.action, passage, event.note)

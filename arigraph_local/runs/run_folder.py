@@ -143,11 +143,15 @@ def write_whole(path: Path, text: str) -> None:
 def dated_folder(config: RunConfig, root: Path = Path("runs")) -> Path:
     """A new folder name such as `runs/2026-01-31-142536-hunt-standard-1-smollm2-135m`.
 
-    A player other than Ariadne stands in the place of the model.
+    A player other than Ariadne stands in the place of the model; a memory other than AriGraph,
+    and what is left out, follow the model.
     """
     stamp = dt.datetime.now().strftime("%Y-%m-%d-%H%M%S")
     model = Path(config.model).stem if "/" in config.model else config.model
-    player = model if config.player == "ariadne" else config.player
+    memory = () if config.memory.name == "arigraph" else (config.memory.name,)
+    left_out = (f"without-{name}" for name in config.ablations)
+    player = "-".join((model, *memory, *left_out))
+    player = player if config.player == "ariadne" else config.player
     game = Path(config.game).stem if "/" in config.game else config.game
     name = re.sub(r"[^\w.]+", "-", f"{stamp}-{game}-{player}")
     path = root / name

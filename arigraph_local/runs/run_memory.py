@@ -36,8 +36,8 @@ class Tools:
 def make_memory(
     config: RunConfig, tools: Tools, graph: Path, past: Sequence[Event], say: Say
 ) -> LongTermMemory:
-    """The memory that the config names. AriGraph's graph is brought to where the log `past` ends;
-    the others are, as the log is replayed."""
+    """The memory that the config names. A graph is brought to where the log `past` ends; what is
+    not a graph is taken up as the log is replayed."""
     name = config.memory.name
     if name == "none":
         return NoMemory()
@@ -53,10 +53,10 @@ def make_memory(
         settings = settings.model_copy(update={"detect_outdated": False})
     built = _graph(config, settings, tools, graph, past, say)
     if name == "temporal-kg":
-        return TemporalKG(built, tools.embedder, facts=settings.found_facts)
+        return TemporalKG(built, facts=settings.found_facts)
     if name == "hipporag":
         facts, passages = settings.found_facts, settings.episodes
-        return HippoRag(built, tools.embedder, facts=facts, passages=passages)
+        return HippoRag(built, facts=facts, passages=passages)
     return AriGraphMemory(built)
 
 

@@ -12,7 +12,7 @@ from arigraph_local.agent.long_term_memory import (
     LongTermMemory,
     Recollection,
 )
-from arigraph_local.agent.navigation import Navigator
+from arigraph_local.agent.navigation import Navigator, Ways
 from arigraph_local.agent.settings import NavigationKind
 from arigraph_local.events import Event
 from arigraph_local.memory.spatial.spatial_map import Passage, SpatialMap
@@ -46,7 +46,7 @@ def test_a_route_is_walked_move_by_move() -> None:
     game = ThreeRooms()
     hall = game.reset()
     navigator = Navigator(DrawnMap(*TRUE))
-    assert navigator.goals(hall) == ["go to cellar"]
+    assert navigator.ways(hall).goals == ("go to cellar",)
     route = navigator.route("go to Cellar", hall)
     assert route == ["west", "west"]
     walk = navigator.walk(route, hall, game.step)
@@ -57,7 +57,7 @@ def test_a_route_is_walked_move_by_move() -> None:
 def test_exploring_walks_to_the_room_and_through_the_exit() -> None:
     navigator = Navigator(DrawnMap(*TRUE, Triplet("cellar", "has exit", "down")))
     hall = ThreeRooms().reset()
-    actions = [frontier.action for frontier in navigator.frontiers(hall)]
+    actions = [frontier.action for frontier in navigator.ways(hall).frontiers]
     assert actions == ["explore down from cellar"]
     assert navigator.route(actions[0], hall) == ["west", "west", "down"]
 
@@ -86,11 +86,13 @@ def test_a_doubted_passage_is_trusted_again_once_it_is_walked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "goals"), [("memory", ["go to cellar"]), ("walked", []), ("off", [])]
+    ("kind", "goals"), [("memory", ("go to cellar",)), ("walked", ()), ("off", ())]
 )
-def test_where_the_map_comes_from_is_a_setting(kind: NavigationKind, goals: list[str]) -> None:
+def test_where_the_map_comes_from_is_a_setting(
+    kind: NavigationKind, goals: tuple[str, ...]
+) -> None:
     navigator = Navigator(DrawnMap(*TRUE), kind)
-    assert navigator.goals(ThreeRooms().reset()) == goals
+    assert navigator.ways(ThreeRooms().reset()).goals == goals
 
 
 def test_the_walked_map_knows_what_was_walked_and_offered() -> None:
@@ -98,12 +100,11 @@ def test_the_walked_map_knows_what_was_walked_and_offered() -> None:
     now = game.reset()
     navigator = Navigator(None, "walked")
     navigator.visited(now, None)
-    assert [frontier.action for frontier in navigator.frontiers(now)] == ["go west"]
+    assert [frontier.action for frontier in navigator.ways(now).frontiers] == ["go west"]
     for origin, destination in (("hall", "study"), ("study", "cellar")):
         now = game.step("go west")
         navigator.visited(now, Passage(origin, "west", destination))
-    assert navigator.goals(now) == ["go to hall"]
-    assert navigator.frontiers(now) == []
+    assert navigator.ways(now) == Ways(("go to hall",), ())
 
 
 def test_a_command_of_the_game_is_no_walk() -> None:

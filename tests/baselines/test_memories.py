@@ -28,7 +28,6 @@ from arigraph_local.runs.runner import Equipment, run_episode
 
 MEMORIES = get_args(MemoryName)
 REPLIES = script.REPLIES | {"summary": lambda _: "I walk from room to room and look for a key."}
-OF_ARIGRAPH = {"extract", "outdated"}
 
 
 class DieError(Exception):
@@ -119,6 +118,20 @@ def played_tasks(path: Path) -> set[str]:
 def test_an_ablation_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="unknown ablation 'semantics'"):
         ablation_values(["semantics"])
+
+
+def test_only_parts_that_a_memory_has_count_as_left_out() -> None:
+    values: dict[str, object] = {"game": "x", "memory.episodes": 0, "memory.detect_outdated": False}
+    named = {memory: make_config(values | {"memory.name": memory}).ablations for memory in MEMORIES}
+    assert named["arigraph"] == ("episodic", "outdated")
+    assert named["hipporag"] == ("episodic",)
+    assert named["temporal-kg"] == ("outdated",)
+    assert named["rag"] == ()
+
+
+def test_another_memory_is_for_ariadne_alone() -> None:
+    with pytest.raises(UsageError, match=r"'memory'.* only ariadne plays with the memory rag"):
+        make_config({"game": "x", "player": "random", "memory.name": "rag"})
 
 
 def without_memory(prompt: str) -> str:

@@ -90,7 +90,7 @@ class HybridRanking:
         depth = max(width, _FUSION_DEPTH)
         similar = self._embedding.retrieve(texts, depth, threshold)
         return [
-            _fuse(hits, self._words.top(text, depth))[:width]
+            fuse(hits, self._words.top(text, depth))[:width]
             for text, hits in zip(texts, similar, strict=True)
         ]
 
@@ -100,7 +100,8 @@ def make_ranking(kind: RankingKind, vectors: TextVectors) -> Ranking:
     return HybridRanking(vectors) if kind == "hybrid" else EmbeddingRanking(vectors)
 
 
-def _fuse(*lists: Hits) -> Hits:
+def fuse(*lists: Hits) -> Hits:
+    """Lists, each best first, fused by reciprocal rank; what is in none of them is left out."""
     fused: dict[int, float] = {}
     for hits in lists:
         for rank, (fact_id, _) in enumerate(hits, start=1):

@@ -1,0 +1,105 @@
+"""What the agent is told as it plays: loops, idle sub-goals, ways that are not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import three_rooms_script as script
+from three_rooms import ThreeRooms
+from word_embedder import WordEmbedder
+
+from arigraph_local.config import make_config
+from arigraph_local.events import Acted, Dropped, Event, LoopNoticed, ModelCalled
+from arigraph_local.llm.engine import Request
+from arigraph_local.llm.scripted import ScriptedEngine
+from arigraph_local.runs.event_log import read_events
+from arigraph_local.runs.run_folder import RunFolder
+from arigraph_local.runs.runner import Equipment, run_episode
+
+# After waiting in the cellar, its south, a wall, is taken for the way to the study.
+FALSE = [["study", "is south of", "cellar"]]
+LOST = ("go west", "go west", "wait", "go to hall", "go to hall", "wait")
+
+
+def extract(request: Request) -> str:
+    """A careful reader but for one passage."""
+    mistaken = FALSE if "Nothing happens" in request.messages[-1].content else []
+    return json.dumps([*json.loads(script.extract(request)), *mistaken])
+
+
+def gear(actions: tuple[str, ...], reader: Callable[[Request], str] = script.extract) -> Equipment:
+    replies = script.REPLIES | {"act": script.Actor(actions), "extract": reader}
+    engine = ScriptedEngine(replies)
+    return Equipment(engine, WordEmbedder(), ThreeRooms(), "three rooms", len(actions))
+
+
+def played(path: Path, equipment: Equipment, **settings: object) -> list[Event]:
+    values = {f"agent.{name}": value for name, value in settings.items()}
+    folder = RunFolder.create(path, make_config({"game": "three-rooms"} | values))
+    run_episode(folder, equipment)
+    return read_events(path)
+
+
+def prompts(events: list[Event], task: str) -> list[str]:
+    return [e.prompt for e in events if isinstance(e, ModelCalled) and e.task == task]
+
+
+def test_a_way_that_is_not_there_is_doubted_and_the_agent_told(tmp_path: Path) -> None:
+    events = played(tmp_path / "run", gear(LOST, extract))
+    first, second = [e for e in events if isinstance(e, Acted) and e.action == "go to hall"]
+    assert (first.commands, first.doubted) == (("go south",), ("cellar", "south", "study"))
+    assert (second.commands, second.doubted) == (("go east", "go east"), None)
+    after = prompts(events, "plan")[4]
+    assert "Note: go to hall ended in cellar: the way is not as remembered." in after
+
+
+def test_a_resumed_run_still_doubts_what_it_doubted(tmp_path: Path) -> None:
+    class DieError(Exception):
+        pass
+
+    def die(event: Event) -> None:
+        if isinstance(event, Acted) and event.doubted is not None:
+            raise DieError
+
+    whole = played(tmp_path / "whole", gear(LOST, extract))
+    folder = RunFolder.create(tmp_path / "killed", make_config({"game": "three-rooms"}))
+    with pytest.raises(DieError):
+        run_episode(folder, gear(LOST, extract), [die])
+    run_episode(folder, gear(LOST, extract))
+    assert prompts(read_events(folder.path), "act") == prompts(whole, "act")
+
+
+def test_a_sub_goal_without_progress_is_flagged_until_there_is_some(tmp_path: Path) -> None:
+    idle = ("wait", "wait", "wait", "go west", "take key")
+    flagged = [
+        "no progress for" in prompt
+        for prompt in prompts(played(tmp_path / "run", gear(idle), stale_after=2), "plan")
+    ]
+    assert flagged == [False, False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("guard", "told", "offered"),
+    [("off", False, True), ("tell", True, True), ("withhold", True, False)],
+)
+def test_a_loop_is_counted_told_and_withheld_as_the_setting_says(
+    guard: str, told: bool, offered: bool, tmp_path: Path
+) -> None:
+    actions = ("wait", "wait", "wait", "go west")
+    events = played(tmp_path / "run", gear(actions), loop_guard=guard)
+    noticed = [e for e in events if isinstance(e, LoopNoticed)]
+    assert [(e.step, e.actions) for e in noticed] == ([(4, ("wait",))] if told else [])
+    last = prompts(events, "act")[-1]
+    assert ("nothing new came of 'wait' here" in last) == told
+    assert ("\n- wait\n" in last) == offered
+
+
+def test_a_budget_cuts_the_prompt_more_tightly_than_the_context(tmp_path: Path) -> None:
+    free = played(tmp_path / "free", gear(script.ACTIONS))
+    tight = played(tmp_path / "tight", gear(script.ACTIONS), prompt_tokens=320)
+    assert not any(isinstance(event, Dropped) for event in free)
+    assert any(isinstance(event, Dropped) and "history" in event.items for event in tight)
+    assert max(map(len, prompts(tight, "plan"))) < max(map(len, prompts(free, "plan")))
