@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from arigraph_local.agent.acting import ACT_TOKENS, Actor, Choice, Offer
 from arigraph_local.agent.asking import Asker
@@ -11,6 +11,7 @@ from arigraph_local.agent.loop_guard import LoopGuard
 from arigraph_local.agent.navigation import Navigator, Ways
 from arigraph_local.agent.plan import Plan
 from arigraph_local.agent.planning import PLAN_TOKENS, Planner
+from arigraph_local.agent.progress import Progress
 from arigraph_local.agent.settings import AgentSettings, QueryKind
 from arigraph_local.agent.working_memory import PastStep, WorkingMemory
 from arigraph_local.envs.environment import Observation
@@ -34,22 +35,6 @@ class Decision:
     calls: tuple[ModelCall, ...]
     dropped: dict[str, int]
     loops: tuple[str, ...]
-
-
-@dataclass
-class _Progress:
-    """The step of the last progress, and the rooms seen so far."""
-
-    step: int = 0
-    rooms: set[str | None] = field(default_factory=set)
-
-    def note(self, step: int, before: Observation, after: Observation) -> None:
-        """Score, inventory and rooms never seen before are progress."""
-        self.rooms.add(before.location)
-        changed = (before.score, before.inventory) != (after.score, after.inventory)
-        if changed or after.location not in self.rooms:
-            self.step = step
-        self.rooms.add(after.location)
 
 
 class Ariadne:
@@ -85,7 +70,7 @@ class Ariadne:
         self._planner = Planner(self._ask, prompts, settings, goal)
         self._actor = Actor(self._ask, prompts)
         self._loop_guard = LoopGuard(settings.repeat_limit)
-        self._progress = _Progress()
+        self._progress = Progress()
         self.plan = Plan()
         self.history: tuple[PastStep, ...] = ()
 

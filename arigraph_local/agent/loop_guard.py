@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from arigraph_local.agent.progress import holdings
 from arigraph_local.envs.environment import Observation
 
-Situation = tuple[str | None, str, int, int]
+State = tuple[str | None, tuple[str, ...], int]
+Situation = tuple[State, int]
 
 
 class LoopGuard:
@@ -45,9 +47,9 @@ class LoopGuard:
         return sorted(actions, key=lambda action: self._fruitless[action])
 
     def _situation(self, observation: Observation) -> Situation:
-        return (*_state(observation), len(self._seen))
+        return (_state(observation), len(self._seen))
 
 
-def _state(observation: Observation) -> tuple[str | None, str, int]:
+def _state(observation: Observation) -> State:
     """Room, inventory and score: what an action must change to have been of use."""
-    return (observation.location, observation.inventory, observation.score)
+    return (observation.location, holdings(observation), observation.score)

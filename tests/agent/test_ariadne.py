@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import three_rooms_script as script
 from three_rooms import ThreeRooms
 from word_embedder import WordEmbedder
 
+from arigraph_local.agent.progress import Progress
 from arigraph_local.config import make_config
 from arigraph_local.events import Acted, Dropped, Event, LoopNoticed, ModelCalled
 from arigraph_local.llm.engine import Request
@@ -79,6 +81,20 @@ def test_a_sub_goal_without_progress_is_flagged_until_there_is_some(tmp_path: Pa
         for prompt in prompts(played(tmp_path / "run", gear(idle), stale_after=2), "plan")
     ]
     assert flagged == [False, False, True, True, False]
+
+
+def test_holding_again_what_was_held_before_is_no_progress() -> None:
+    game = ThreeRooms()
+    free = game.reset()
+    held = replace(free, inventory="You carry a key.")
+    progress = Progress()
+    for step, (before, after) in enumerate([(free, held), (held, free), (free, held)], start=1):
+        progress.note(step, before, after)
+    assert progress.step == 1
+    progress.note(4, held, replace(held, score=1))
+    assert progress.step == 4
+    progress.note(5, held, replace(held, location="attic"))
+    assert progress.step == 5
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,16 @@ def test_taking_and_dropping_the_same_thing_is_a_loop() -> None:
     assert guard.loops(HOLDING, ("drop lamp", "go west")) == ["drop lamp"]
 
 
+def test_the_order_in_which_the_inventory_is_listed_makes_no_other_situation() -> None:
+    listed = replace(HALL, inventory="You carry: a key and a lamp.")
+    guard = LoopGuard(2)
+    for inventory in ("You carry: a key and a lamp.", "You carry: a lamp and a key."):
+        guard.note(replace(HALL, inventory=inventory), "look at lamp", LAMP)
+        guard.see(LAMP)
+    guard.note(listed, "look at lamp", LAMP)
+    assert guard.loops(listed, HALL.valid_actions) == ["look at lamp"]
+
+
 def test_what_changed_nothing_is_offered_last_and_the_rest_in_order() -> None:
     guard = looked(1)
     guard.note(HALL, "go west", replace(HALL, location="study"))
