@@ -43,7 +43,18 @@ class ThreeRooms:
         return self._observe("Nothing happens.")
 
     def true_facts(self) -> frozenset[TrueFact]:
-        return frozenset({TrueFact("at", ("p", self._room))})
+        key = TrueFact("in", ("key", "i")) if self._has_key else TrueFact("on", ("key", "desk"))
+        facts = {
+            TrueFact("at", ("p", self._room)),
+            TrueFact("at", ("locker", "hall")),
+            TrueFact("open" if self._open else "closed", ("locker",)),
+            TrueFact("at", ("desk", "study")),
+            key,
+        }
+        for room, beyond in self._west.items():
+            facts |= {TrueFact("west_of", (beyond, room)), TrueFact("east_of", (room, beyond))}
+            facts |= {TrueFact("free", (room, beyond)), TrueFact("free", (beyond, room))}
+        return frozenset(facts)
 
     def close(self) -> None:
         self._room = ""

@@ -56,11 +56,28 @@ class Actor:
         return json.dumps({"rationale": "because", "action": action})
 
 
+def edit(request: Request) -> str:
+    """Drops the last line of the core, adds one, and searches for the key."""
+    text = request.messages[-1].content
+    lines = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
+    dropped: dict[str, object] = {"delete": [int(lines[-1])]} if lines else {}
+    room = re.search(r"-= (\w+) =-", text)
+    added = [f"I was in {room[1]}"] if room else []
+    return json.dumps(
+        dropped | {"add": added, "archive": ["the locker wants a key"], "search": "key"}
+    )
+
+
 REPLIES: dict[str, Script] = {
     "extract": extract,
     "outdated": lambda _: "E1>N1",
     "plan": plan,
     "act": Actor(),
+    "summary": lambda _: "I walk from room to room and look for a key.",
+    "importance": lambda request: "9" if "key" in request.messages[-1].content else "8",
+    "reflection": lambda _: '["The key opens the locker", "The cellar is empty"]',
+    "reflexion": lambda _: "Take the key first, then open the locker.",
+    "memgpt": edit,
 }
 
 

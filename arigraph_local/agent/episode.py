@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from typing import Literal, Protocol
 
 from arigraph_local.agent.acting import Choice
-from arigraph_local.agent.long_term_memory import Emit, Experience, LongTermMemory
+from arigraph_local.agent.long_term_memory import Emit, Ending, Experience, LongTermMemory
 from arigraph_local.agent.navigation import Navigator, passage_between
 from arigraph_local.agent.recording import observed
 from arigraph_local.envs.environment import Environment, Observation
@@ -93,14 +93,14 @@ def play(
             memory.observe(position.experience(step), emit)
         choice = player.decide(observation, step, position.note, emit)
         if choice is None:
-            return _finish(emit, step, observation, "nothing_left")
+            return _finish(memory, emit, step, position, "nothing_left")
         outcome = execute(environment, navigator, observation, choice.action)
         player.remember(step, observation, choice.action, outcome.position.observation)
         emit(_acted(step, choice, outcome))
         position = outcome.position
         step += 1
     emit(observed(step, position.observation))
-    return _finish(emit, step, position.observation, "step_limit")
+    return _finish(memory, emit, step, position, "step_limit")
 
 
 def execute(
@@ -144,12 +144,19 @@ def _acted(step: int, choice: Choice, outcome: Outcome) -> Acted:
 
 
 def _finish(
-    emit: Emit, step: int, last: Observation, otherwise: Literal["step_limit", "nothing_left"]
+    memory: LongTermMemory | None,
+    emit: Emit,
+    step: int,
+    position: Position,
+    otherwise: Literal["step_limit", "nothing_left"],
 ) -> Finished:
     """The end of the episode; `otherwise` is why, unless the game itself is over."""
+    last = position.observation
     reason: Literal["won", "lost", "step_limit", "nothing_left"] = otherwise
     if last.done:
         reason = "won" if last.won else "lost"
+    if memory is not None:
+        memory.finish(position.experience(step), Ending(reason, last.score, last.max_score), emit)
     finished = Finished(step=step, reason=reason, score=last.score, steps=step - 1)
     emit(finished)
     return finished

@@ -74,6 +74,15 @@ class Recollection:
     turns: tuple[Message, ...] = ()
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How an episode ended, and the points it came to; `max_score` 0: the game has no highest."""
+
+    reason: str
+    score: int
+    max_score: int
+
+
 class LongTermMemory(Protocol):
     """The memory of one episode. Subclasses need `observe`, `recall` and `resume`.
 
@@ -95,6 +104,10 @@ class LongTermMemory(Protocol):
         """Take up an event that it emitted when the step of `experience` was played, without a
         model. Events of others are passed over."""
         ...
+
+    def finish(self, experience: Experience, ending: Ending, emit: Emit) -> None:
+        """Take the last observation and the end of the episode; nothing is recalled after."""
+        return
 
     def visited(self, location: str | None, passage: Passage | None) -> None:
         """Note where the player stands and the move that led there, on a walk of several moves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from arigraph_local.agent.long_term_memory import (
@@ -13,7 +14,7 @@ from arigraph_local.agent.long_term_memory import (
     Recollection,
 )
 from arigraph_local.agent.recording import emit_recalled
-from arigraph_local.events import Event, MemoryLearned
+from arigraph_local.events import Event, MemoryLearned, Recalled
 
 Record = dict[str, Any]
 
@@ -31,19 +32,26 @@ class RecordedMemory(LongTermMemory):
         self.take(experience, record)
 
     def resume(self, experience: Experience, event: Event) -> None:
-        """Take up what was learned from an observation."""
+        """Take up what was learned from an observation, and that it was recalled."""
         if isinstance(event, MemoryLearned):
             self.take(experience, event.record)
+        elif isinstance(event, Recalled):
+            self.recalled(event.step, [item for _, items in event.sections for item in items])
 
     def recall(self, cue: Cue, emit: Emit) -> Recollection:
         """What matters to the situation, told to the log."""
         found = self.bring(cue, emit)
         emit_recalled(emit, cue.step, found)
+        self.recalled(cue.step, [item for section in found.sections for item in section.items])
         return found
 
     def think(self, experience: Experience, emit: Emit) -> Record:
         """What there is to say of an observation beyond itself, as JSON."""
         return {}
+
+    def recalled(self, step: int, items: Sequence[str]) -> None:
+        """Take note of what was recalled in a step, now or in the log."""
+        return
 
     @abstractmethod
     def take(self, experience: Experience, record: Record) -> None:
@@ -52,5 +60,5 @@ class RecordedMemory(LongTermMemory):
 
     @abstractmethod
     def bring(self, cue: Cue, emit: Emit) -> Recollection:
-        """What to recall; it must depend on what was taken and the cue alone."""
+        """What to recall; it must depend on what was taken and recalled, and the cue, alone."""
         ...

@@ -39,7 +39,8 @@ def play(
     memory: Annotated[
         str | None,
         typer.Option(
-            help="arigraph (default), full-history, summary, rag, temporal-kg, hipporag or none."
+            help="arigraph (default), full-history, summary, rag, reflexion, simulacra, memgpt, "
+            "temporal-kg, hipporag, none or oracle-graph."
         ),
     ] = None,
     without: Annotated[
@@ -48,6 +49,14 @@ def play(
             help="Leave a part out: episodic, semantic, outdated, exploration or plan; may be "
             "given again."
         ),
+    ] = None,
+    graph_noise: Annotated[
+        float | None,
+        typer.Option(help="The share of facts, 0 to 1, that oracle-graph learns wrongly or not."),
+    ] = None,
+    attempts: Annotated[
+        int | None,
+        typer.Option(help="Play the game so many times, each with the next seed.", min=1),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="A catalogue name or a path to a GGUF file.")
@@ -61,7 +70,9 @@ def play(
     config: Annotated[
         Path | None, typer.Option(help="A TOML file with any setting; options override it.")
     ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the run, or the attempts, in this folder.")
+    ] = None,
     engine: options.Engine = None,
     context: options.Context = None,
     threads: options.Threads = None,
@@ -78,16 +89,15 @@ def play(
 ) -> None:
     """Play one episode, with Ariadne or another player, or go on with one that was interrupted."""
     from arigraph_local.ablations import ablation_values
-    from arigraph_local.cli.session import play_session
     from arigraph_local.config import make_config, read_config
     from arigraph_local.errors import UsageError
-    from arigraph_local.runs.run_folder import RunFolder
 
     given: dict[str, Any] = {
         "game": _absolute(game),
         "player": player,
         "show_graph": show_graph or None,
         "memory.name": memory,
+        "memory.graph_noise": graph_noise,
         "model": _absolute(model),
         "embedder": _absolute(embedder),
         "prompts": _absolute(prompts),
@@ -108,10 +118,9 @@ def play(
         response_cache=response_cache,
     )
     if resume is not None:
-        if values or config or out:
+        if values or config or out or attempts:
             raise UsageError("--resume takes the run's own config: give no other setting with it")
-        folder = RunFolder.existing(resume)
-        play_session(folder, folder.config(), models_dir, new=False, as_json=as_json, quiet=quiet)
+        _go_on(resume, models_dir, as_json=as_json, quiet=quiet)
         return
     if game is None and config is None:
         raise UsageError("name a game, such as hunt:standard@1, or give --config or --resume")
@@ -120,27 +129,50 @@ def play(
         if name not in settings.ablations:
             whose = settings.memory.name if settings.player == "ariadne" else settings.player
             raise UsageError(f"--without {name}: {whose} has no such part")
-    begin(settings, out, models_dir, as_json=as_json, quiet=quiet)
+    begin(settings, out, models_dir, attempts=attempts, as_json=as_json, quiet=quiet)
 
 
 def begin(
-    config: RunConfig, out: Path | None, models_dir: Path | None, *, as_json: bool, quiet: bool
+    config: RunConfig,
+    out: Path | None,
+    models_dir: Path | None,
+    *,
+    attempts: int | None = None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Play a new run in `out`, or in a dated folder.
+    """Play a new run, or several attempts, in `out` or in a dated folder.
 
     Engine settings left open are those found fastest here, if any were; the run writes them down.
     """
-    from arigraph_local.cli.session import play_session
+    from arigraph_local.cli.session import play_attempts, play_session
     from arigraph_local.llm.files.catalogue import models_folder
     from arigraph_local.llm.tuned import with_tuned
+    from arigraph_local.runs.attempts import Attempts
     from arigraph_local.runs.run_folder import RunFolder, check_new, dated_folder
 
     if config.needs_model:
         engine = with_tuned(config.engine, config.model, models_folder(models_dir))
         config = config.model_copy(update={"engine": engine})
     path = out or dated_folder(config)
+    if attempts is not None:
+        several = Attempts.new(path, config, attempts)
+        play_attempts(several, models_dir, as_json=as_json, quiet=quiet)
+        return
     check_new(path)
     play_session(RunFolder(path), config, models_dir, new=True, as_json=as_json, quiet=quiet)
+
+
+def _go_on(path: Path, models_dir: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from arigraph_local.cli.session import play_attempts, play_session
+    from arigraph_local.runs.attempts import Attempts, is_attempts
+    from arigraph_local.runs.run_folder import RunFolder
+
+    if is_attempts(path):
+        play_attempts(Attempts.existing(path), models_dir, as_json=as_json, quiet=quiet)
+        return
+    folder = RunFolder.existing(path)
+    play_session(folder, folder.config(), models_dir, new=False, as_json=as_json, quiet=quiet)
 
 
 def _absolute(name: str | None) -> str | None:

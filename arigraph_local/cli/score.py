@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def score(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders.", show_default=False)],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Run folders, or folders of attempts.", show_default=False),
+    ],
     by_level: Annotated[
         bool, typer.Option("--by-level", help="Take the seeds of a level together.")
     ] = False,
@@ -39,10 +42,14 @@ def score(
 
 def _finished(runs: list[Path]) -> list[RunResult]:
     """The results there are; a warning for each run without one. Raises `RunError` for none."""
+    from arigraph_local.runs.attempts import Attempts, is_attempts
     from arigraph_local.runs.run_folder import RunFolder
 
-    results = []
+    folders = []
     for path in runs:
+        folders += Attempts.existing(path).begun_folders() if is_attempts(path) else [path]
+    results = []
+    for path in folders:
         result = RunFolder.existing(path).result()
         if result is None:
             typer.echo(f"warning: {path}: not finished, left out", err=True)

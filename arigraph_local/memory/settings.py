@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from arigraph_local.llm.grammar.grounding import Grounding
 from arigraph_local.memory.triplet import normalise
 
+T = TypeVar("T")
+
 MemoryName = Literal[
-    "arigraph", "full-history", "summary", "rag", "temporal-kg", "hipporag", "none"
+    "arigraph",
+    "full-history",
+    "summary",
+    "rag",
+    "reflexion",
+    "simulacra",
+    "memgpt",
+    "temporal-kg",
+    "hipporag",
+    "none",
+    "oracle-graph",
 ]
 
 
@@ -18,8 +30,10 @@ class MemorySettings(BaseModel):
     """Extraction, retiring, entities, search, and what they run on.
 
     `name` is the memory that the agent plays with: AriGraph, or one to compare it with. `retrieved`
-    is how many past observations `rag` recalls, `found_facts` how many facts `temporal-kg` and
-    `hipporag`; all other settings are AriGraph's, and of memories that build a graph as it does.
+    is how many texts `rag`, `simulacra` and `memgpt` recall, `found_facts` how many facts
+    `temporal-kg` and `hipporag`. `lessons` are what `reflexion` has from earlier attempts, oldest
+    first. `graph_noise` is the share of facts that `oracle-graph` learns wrongly or not at all. All
+    other settings are AriGraph's, and of memories that build a graph as it does.
     `width` and `depth` are w and d of Algorithm 2, `episodes` is k of Algorithm 1; a query with
     a relevance of its own brings its own depth.
     Without `semantic`, triplets lead to episodes but are not shown themselves.
@@ -47,6 +61,8 @@ class MemorySettings(BaseModel):
     name: MemoryName = "arigraph"
     retrieved: int = Field(default=5, ge=1, le=1000)
     found_facts: int = Field(default=15, ge=1, le=1000)
+    lessons: tuple[str, ...] = ()
+    graph_noise: float = Field(default=0.0, ge=0.0, le=1.0)
     width: int = Field(default=6, ge=1, le=1000)
     depth: int = Field(default=1, ge=1, le=10)
     episodes: int = Field(default=2, ge=0, le=100)
@@ -77,6 +93,15 @@ class MemorySettings(BaseModel):
         if cosine and threshold is not None and not -1.0 <= threshold <= 1.0:
             raise ValueError("a cosine threshold lies between -1 and 1")
         return threshold
+
+    @field_validator("lessons", "graph_noise")
+    @classmethod
+    def _of_its_memory(cls, value: T, info: ValidationInfo) -> T:
+        """A setting that does nothing for another memory is a mistake."""
+        whose = {"lessons": "reflexion", "graph_noise": "oracle-graph"}[info.field_name or ""]
+        if value and info.data.get("name") not in (whose, None):
+            raise ValueError(f"only the memory {whose} has it")
+        return value
 
     @field_validator("keep_apart")
     @classmethod

@@ -92,7 +92,8 @@ def run_episode(
         past = _past(folder, config, equipment)
         memory = None
         if equipment.engine is not None and equipment.embedder is not None:
-            tools = Tools(equipment.engine, equipment.embedder, equipment.environment.goal)
+            game = equipment.environment
+            tools = Tools(equipment.engine, equipment.embedder, game.goal, game.true_facts)
             memory = make_memory(config, tools, folder.graph, past, say)
         if memory is not None:
             stack.callback(memory.close)

@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 import three_rooms_script as script
 from three_rooms import ThreeRooms
+from three_rooms_runs import folder_of, gear, prompts, recalled
 from word_embedder import WordEmbedder
 
 from arigraph_local.ablations import ablation_values
@@ -18,7 +19,7 @@ from arigraph_local.envs.environment import Environment
 from arigraph_local.envs.games import FAMILIES
 from arigraph_local.envs.opening import open_game
 from arigraph_local.errors import UsageError
-from arigraph_local.events import Event, ModelCalled, Recalled
+from arigraph_local.events import Event, ModelCalled
 from arigraph_local.llm.engine import Request
 from arigraph_local.llm.scripted import ScriptedEngine
 from arigraph_local.memory.settings import MemoryName
@@ -27,20 +28,11 @@ from arigraph_local.runs.run_folder import RunFolder
 from arigraph_local.runs.runner import Equipment, run_episode
 
 MEMORIES = get_args(MemoryName)
-REPLIES = script.REPLIES | {"summary": lambda _: "I walk from room to room and look for a key."}
+REPLIES = script.REPLIES
 
 
 class DieError(Exception):
     """Stands for a process that is killed."""
-
-
-def folder_of(path: Path, memory: str) -> RunFolder:
-    values = {"game": "three-rooms", "memory.name": memory, "agent.history": 2}
-    return RunFolder.create(path, make_config(values | {"agent.navigation": "walked"}))
-
-
-def gear() -> Equipment:
-    return Equipment(ScriptedEngine(REPLIES), WordEmbedder(), ThreeRooms(), "three rooms", 20)
 
 
 def story(folder: RunFolder) -> list[dict[str, object]]:
@@ -86,8 +78,8 @@ def test_an_ablation_is_named_in_the_result_and_changes_the_prompts(tmp_path: Pa
         values = {"game": "three-rooms", "agent.history": 2} | ablation_values([name])
         folder = RunFolder.create(tmp_path / name, make_config(values))
         engine = ScriptedEngine(REPLIES)
-        gear = Equipment(engine, WordEmbedder(), ThreeRooms(), "three rooms", 20)
-        result = run_episode(folder, gear)
+        equipment = Equipment(engine, WordEmbedder(), ThreeRooms(), "three rooms", 20)
+        result = run_episode(folder, equipment)
         assert result.score == 2
         acts = [call for call in engine.requests if call.task == "act"]
         texts = [turn.content for call in acts for turn in call.messages]
@@ -142,7 +134,8 @@ def without_memory(prompt: str) -> str:
     )  # fmt: skip
     headings = (
         "Facts in memory|Earlier scenes that may matter|Earlier observations that may matter|"
-        "What happened so far|Facts in memory, with the steps at which they held"
+        "What happened so far|Facts in memory, with the steps at which they held|"
+        "Memories that may matter|Core memory|Found in the archive|Lessons of earlier attempts"
     )
     return re.sub(rf"(?:{headings}):\n(?:- .*\n)+", "", prompt)
 
@@ -151,12 +144,8 @@ def agent_prompts(memory: str, path: Path) -> tuple[list[str], list[str]]:
     """The prompts for plan and action as sent, and without what the memory recalled."""
     folder = folder_of(path / memory, memory)
     run_episode(folder, gear())
-    prompts = [
-        event.prompt
-        for event in read_events(folder.path)
-        if isinstance(event, ModelCalled) and event.task in ("plan", "act")
-    ]
-    return prompts, [without_memory(prompt) for prompt in prompts]
+    sent = prompts(folder, "plan", "act")
+    return sent, [without_memory(prompt) for prompt in sent]
 
 
 def test_plan_and_act_prompts_differ_between_memories_only_in_what_is_recalled(
@@ -167,13 +156,7 @@ def test_plan_and_act_prompts_differ_between_memories_only_in_what_is_recalled(
     for memory in MEMORIES:
         sent, rest = agent_prompts(memory, tmp_path / "others")
         assert rest == same, memory
-        assert memory == "none" or sent != bare
-
-
-def recalled(memory: str, path: Path) -> list[Recalled]:
-    folder = folder_of(path / "run", memory)
-    run_episode(folder, gear())
-    return [event for event in read_events(folder.path) if isinstance(event, Recalled)]
+        assert memory == "none" or sent != bare, memory
 
 
 def test_full_history_recalls_every_step_that_the_short_history_does_not_show(
@@ -194,16 +177,12 @@ def test_rag_recalls_past_observations_by_similarity(tmp_path: Path) -> None:
 def test_the_summary_is_rewritten_from_the_one_before(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "run", "summary")
     run_episode(folder, gear())
-    prompts = [
-        event.prompt
-        for event in read_events(folder.path)
-        if isinstance(event, ModelCalled) and event.task == "summary"
-    ]
-    assert len(prompts) == len(script.ACTIONS)
+    sent = prompts(folder, "summary")
+    assert len(sent) == len(script.ACTIONS)
     golden = (Path(__file__).parent / "golden" / "summary.txt").read_text(encoding="utf-8")
-    assert prompts[1] == golden
-    assert "Notes so far" not in prompts[0]
-    assert all("Notes so far: I walk from room to room" in prompt for prompt in prompts[1:])
+    assert sent[1] == golden
+    assert "Notes so far" not in sent[0]
+    assert all("Notes so far: I walk from room to room" in prompt for prompt in sent[1:])
 
 
 def test_a_temporal_graph_still_finds_what_is_outdated_with_its_interval(tmp_path: Path) -> None:
@@ -258,8 +237,8 @@ def test_with_perfect_actions_every_memory_wins_all_points_of_a_hunt(
                     won=False,
                 )
 
-        gear = Equipment(engine, WordEmbedder(), game.environment, game.digest, game.step_limit)
-        result = run_episode(folder, gear, [follow])
+        tools = Equipment(engine, WordEmbedder(), game.environment, game.digest, game.step_limit)
+        result = run_episode(folder, tools, [follow])
     finally:
         game.environment.close()
     assert (result.normalised_score, result.reason) == (1.0, "won")
