@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arigraph_local.agent.asking import Asker
+from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.errors import ContextOverflowError
 from arigraph_local.llm.engine import Completion, Message
 from arigraph_local.llm.prompts import PromptSet
@@ -17,10 +19,10 @@ ACT_TOKENS = 120
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     rationale: str
-    action: str
+    action: str | int
 
 
 @dataclass(frozen=True)
@@ -52,48 +54,78 @@ class Offer:
 class Actor:
     """Asks for one of the actions on offer."""
 
-    def __init__(self, ask: Asker, prompts: PromptSet) -> None:
+    def __init__(self, ask: Asker, prompts: PromptSet, settings: AgentSettings) -> None:
         self._ask = ask
         self._prompts = prompts
+        self._settings = settings
 
     def choose(
         self, messages: Sequence[Message], offer: Offer, step: int
-    ) -> tuple[Choice, Completion, int]:
-        """A choice, the call it took, and how many actions did not fit in the context."""
+    ) -> tuple[Choice, list[Completion], int]:
+        """A choice, the calls it took, and how many actions did not fit in the context."""
         shown = offer
         while True:
             try:
-                completion = self._ask(
-                    "act",
-                    step,
-                    self._following(messages, shown),
-                    self._prompts.grammar("act", actions=shown.actions),
-                    ACT_TOKENS,
-                )
+                completions = self._asked(messages, shown, step)
                 break
             except ContextOverflowError:
                 count = len(shown.actions)
                 if count == 1:
                     raise
                 shown = shown.first(-(-count * 3 // 4) - 1)
-        choice = parse_choice(completion.text, shown.actions, self._ask.seed("act", step))
-        return choice, completion, len(offer.actions) - len(shown.actions)
+        seed = self._ask.seed("act", step)
+        choice = voted([parse_choice(one.text, shown.actions, seed) for one in completions])
+        return choice, completions, len(offer.actions) - len(shown.actions)
 
-    def _following(self, messages: Sequence[Message], offer: Offer) -> tuple[Message, ...]:
+    def _asked(self, messages: Sequence[Message], offer: Offer, step: int) -> list[Completion]:
+        by_number = self._settings.choose_by == "number"
+        turns = self._following(messages, offer, by_number)
+        grammar = self._prompts.grammar("act", actions=offer.actions, by_number=by_number)
+        if self._settings.votes == 1:
+            return [self._ask("act", step, turns, grammar, ACT_TOKENS)]
+        return self._ask.samples(
+            "act",
+            step,
+            turns,
+            grammar,
+            ACT_TOKENS,
+            count=self._settings.votes,
+            temperature=self._settings.vote_temperature,
+        )
+
+    def _following(
+        self, messages: Sequence[Message], offer: Offer, by_number: bool
+    ) -> tuple[Message, ...]:
         """The question after a plan; without a plan, at the end of the same turn."""
-        question = self._prompts.user("act", actions=offer.game, ways=offer.map)
+        question = self._prompts.user(
+            "act", actions=offer.game, ways=offer.map, by_number=by_number
+        )
         *before, last = messages
         if last.role == "user":
             return (*before, Message("user", f"{last.content}\n{question}"))
         return (*messages, Message("user", question))
 
 
+def voted(choices: Sequence[Choice]) -> Choice:
+    """The choice whose action was named most often, of equals the first; chance has no vote where
+    anything was named."""
+    named = [choice for choice in choices if not choice.fallback]
+    if not named:
+        return choices[0]
+    votes = Counter(choice.action for choice in named)
+    return max(named, key=lambda choice: votes[choice.action])
+
+
 def parse_choice(reply: str, actions: Sequence[str], seed: int) -> Choice:
-    """The choice of a reply. A reply that was cut off falls back to a seeded random action."""
+    """The choice of a reply, which names the action or its number, from 1. A reply that was cut
+    off falls back to a seeded random action."""
     try:
         parsed = _Reply.model_validate_json(reply)
     except ValidationError:
         return Choice(random.Random(seed).choice(list(actions)), "", fallback=True)
-    if parsed.action not in actions:
-        return Choice(random.Random(seed).choice(list(actions)), parsed.rationale, fallback=True)
-    return Choice(parsed.action, parsed.rationale)
+    action = parsed.action
+    if isinstance(action, int) and 1 <= action <= len(actions):
+        return Choice(actions[action - 1], parsed.rationale)
+    if isinstance(action, str) and action in actions:
+        return Choice(action, parsed.rationale)
+    return Choice(random.Random(seed).choice(list(actions)), parsed.rationale, fallback=True)

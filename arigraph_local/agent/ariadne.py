@@ -68,7 +68,7 @@ class Ariadne:
         self._goal = goal
         self._settings = settings
         self._planner = Planner(self._ask, prompts, settings, goal)
-        self._actor = Actor(self._ask, prompts)
+        self._actor = Actor(self._ask, prompts, settings)
         self._loop_guard = LoopGuard(settings.repeat_limit)
         self._progress = Progress()
         self.plan = Plan()
@@ -106,7 +106,7 @@ class Ariadne:
             choice=choice,
             plan=self.plan if planned else None,
             plan_kept=planning.kept,
-            calls=(*calls, ModelCall("act", acted)),
+            calls=(*calls, *(ModelCall("act", completion) for completion in acted)),
             dropped=planning.dropped | {kind: n for kind, n in counts.items() if n},
             loops=loops,
         )

@@ -44,18 +44,49 @@ class Asker:
         self, task: str, step: int, messages: Sequence[Message], grammar: str, tokens: int
     ) -> Completion:
         """One reply. Raises what `Engine.generate` does."""
-        request = Request(
-            task=task,
-            conversation=CONVERSATION,
-            messages=tuple(messages),
-            limits=Limits(tokens, self._reply_seconds),
-            grammar=grammar,
-            sampling=Sampling(self._temperature, self.seed(task, step)),
-            reasoning_tokens=self.reasoning_tokens,
+        seed = self.seed(task, step)
+        sampling = Sampling(self._temperature, seed)
+        return self._engine.generate([self._request(task, messages, grammar, tokens, sampling)])[0]
+
+    def samples(
+        self,
+        task: str,
+        step: int,
+        messages: Sequence[Message],
+        grammar: str,
+        tokens: int,
+        *,
+        count: int,
+        temperature: float,
+    ) -> list[Completion]:
+        """Several replies to the same question, each with a seed of its own."""
+        seeds = [self.seed(f"{task}/{number}", step) for number in range(count)]
+        return self._engine.generate(
+            [
+                self._request(task, messages, grammar, tokens, Sampling(temperature, seed))
+                for seed in seeds
+            ]
         )
-        return self._engine.generate([request])[0]
 
     def seed(self, task: str, step: int) -> int:
         """The seed of a request, 32 bits."""
         digest = hashlib.sha256(f"{self._seed}/{step}/{task}".encode()).digest()
         return int.from_bytes(digest[:4], "big")
+
+    def _request(
+        self,
+        task: str,
+        messages: Sequence[Message],
+        grammar: str,
+        tokens: int,
+        sampling: Sampling,
+    ) -> Request:
+        return Request(
+            task=task,
+            conversation=CONVERSATION,
+            messages=tuple(messages),
+            limits=Limits(tokens, self._reply_seconds),
+            grammar=grammar,
+            sampling=sampling,
+            reasoning_tokens=self.reasoning_tokens,
+        )

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 QueryKind = Literal["goal", "observation", "plan", "entities"]
 NavigationKind = Literal["memory", "walked", "off"]
+ChooseBy = Literal["text", "number"]
 
 
 class AgentSettings(BaseModel):
@@ -22,6 +23,9 @@ class AgentSettings(BaseModel):
     `loop_guard` is one that the paper does not have: an action that was done `repeat_limit` times
     in the same situation, and nothing new was seen since, is named to the model (`tell`), or not
     offered in it either (`withhold`).
+    `choose_by` is how the model names its action: by the action's `text`, or by its `number` in the
+    list. Of `votes` replies, each sampled at `vote_temperature`, the action named most often is
+    taken (self-consistency); a single one is sampled at `temperature`.
     `prompt_tokens` bounds the working memory more tightly than the context does.
     """
 
@@ -41,5 +45,8 @@ class AgentSettings(BaseModel):
     navigation: NavigationKind = "memory"
     loop_guard: Literal["off", "tell", "withhold"] = "withhold"
     repeat_limit: int = Field(default=2, ge=1)
+    choose_by: ChooseBy = "text"
+    votes: int = Field(default=1, ge=1, le=100)
+    vote_temperature: float = Field(default=0.7, ge=0.0, le=5.0)
     max_actions: int = Field(default=40, ge=2, le=1000)
     prompt_tokens: int | None = Field(default=None, ge=200)

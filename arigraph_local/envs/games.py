@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,7 @@ CACHE_VARIABLE = "ARIGRAPH_GAMES"
 _NAME = re.compile(r"(?P<family>[^:@]+):(?P<level>[^:@]+)(?:@(?P<seed>.*))?", re.DOTALL)
 _STORY_SUFFIX = re.compile(r"\.(z[1-8]|ulx|zblorb|gblorb|blb)", re.IGNORECASE)
 _RECORD = "made.json"
+_MAKING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -135,17 +137,20 @@ def make_game(name: GameName | str, folder: Path | None = None) -> GameFiles:
     """The game of that name, made in `folder` (default `games_folder()`) unless it is there.
 
     A game is made in a temporary folder and moved into place, so that it is whole or absent,
-    and so that processes making the same game at once do not disturb each other. Raises
-    `UsageError` for a bad name and `GameError` if the game or the folder cannot be made.
+    and so that processes making the same game at once do not disturb each other; threads make
+    one game after the other, as TextWorld's parsers are shared. Raises `UsageError` for a bad
+    name and `GameError` if the game or the folder cannot be made.
     """
     name = parse_game_name(name) if isinstance(name, str) else name
     if name.family in LIVE_FAMILIES:
         raise UsageError(f"'{name}' is made as it is played: there are no files to make")
     folder = folder or games_folder()
     final = folder / f"{name.file_stem}-{_key(name)}"
-    found = _read(final, name)
-    if found is not None:
-        return found
+    with _MAKING:
+        return _read(final, name) or _made(name, folder, final)
+
+
+def _made(name: GameName, folder: Path, final: Path) -> GameFiles:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as scratch:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import three_rooms_script as script
+from golden_prompts import assert_golden
 from three_rooms import ThreeRooms
 from word_embedder import WordEmbedder
 
@@ -21,6 +23,7 @@ from arigraph_local.runs.event_log import read_events
 from arigraph_local.runs.run_folder import RunFolder
 from arigraph_local.runs.runner import Equipment, run_episode
 
+GOLDEN = Path(__file__).parent / "golden"
 # After waiting in the cellar, its south, a wall, is taken for the way to the study.
 FALSE = [["study", "is south of", "cellar"]]
 LOST = ("go west", "go west", "wait", "go to hall", "go to hall", "wait")
@@ -119,3 +122,36 @@ def test_a_budget_cuts_the_prompt_more_tightly_than_the_context(tmp_path: Path) 
     assert not any(isinstance(event, Dropped) for event in free)
     assert any(isinstance(event, Dropped) and "history" in event.items for event in tight)
     assert max(map(len, prompts(tight, "plan"))) < max(map(len, prompts(free, "plan")))
+
+
+def by_number(request: Request) -> str:
+    """The scripted action, named by its number in the list that is shown."""
+    reply = json.loads(script.Actor()(request))
+    listed = re.findall(r"^(\d+)\. (.*)$", request.messages[-1].content, re.MULTILINE)
+    (number,) = (int(number) for number, action in listed if action == reply["action"])
+    return json.dumps(reply | {"action": number})
+
+
+def test_an_action_chosen_by_number_is_the_one_shown_at_it(tmp_path: Path) -> None:
+    tools = gear(script.ACTIONS)
+    tools = replace(tools, engine=ScriptedEngine(script.REPLIES | {"act": by_number}))
+    events = played(tmp_path / "run", tools, choose_by="number")
+    assert tuple(e.action for e in events if isinstance(e, Acted)) == script.ACTIONS
+    assert_golden(GOLDEN / "act_by_number.txt", prompts(events, "act")[2])
+
+
+def test_the_vote_of_several_samples_decides_and_each_is_logged(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def divided(request: Request) -> str:
+        asked.append(request)
+        action = "wait" if len(asked) % 3 == 1 else "go west"
+        return json.dumps({"rationale": "because", "action": action})
+
+    engine = ScriptedEngine(script.REPLIES | {"act": divided})
+    tools = replace(gear(("go west",)), engine=engine)
+    events = played(tmp_path / "run", tools, votes=3, vote_temperature=0.5)
+    assert [e.action for e in events if isinstance(e, Acted)] == ["go west"]
+    assert len(prompts(events, "act")) == 3
+    assert len({request.sampling.seed for request in asked}) == 3
+    assert {request.sampling.temperature for request in asked} == {0.5}

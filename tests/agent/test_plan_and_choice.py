@@ -2,10 +2,11 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.agent.acting import parse_choice
+from arigraph_local.agent.acting import Choice, parse_choice, voted
 from arigraph_local.agent.plan import Plan, Revision, SubGoal, parse_revision, revised
 
 REPLY = json.dumps(
@@ -48,6 +49,28 @@ def test_an_action_that_was_not_offered_falls_back() -> None:
     choice = parse_choice('{"rationale": "r", "action": "fly"}', ACTIONS, seed=1)
     assert choice.fallback
     assert choice.action in ACTIONS
+
+
+@given(st.integers(1, 2))
+def test_an_action_is_read_by_its_number(number: int) -> None:
+    choice = parse_choice(f'{{"rationale": "r", "action": {number}}}', ACTIONS, seed=1)
+    assert choice == Choice(ACTIONS[number - 1], "r")
+
+
+@pytest.mark.parametrize("number", ["0", "3", "-1", "true", "1.0", "null"])
+def test_a_number_that_names_no_action_falls_back(number: str) -> None:
+    choice = parse_choice(f'{{"rationale": "r", "action": {number}}}', ACTIONS, seed=1)
+    assert choice.fallback
+    assert choice.action in ACTIONS
+
+
+def test_the_action_named_most_often_is_taken_and_of_equals_the_first() -> None:
+    a, b, again = Choice("a", "one"), Choice("b", "two"), Choice("b", "three")
+    by_chance = Choice("a", "", fallback=True)
+    assert voted([a, b, again]) == b
+    assert voted([a, b]) == a
+    assert voted([by_chance, by_chance, b]) == b
+    assert voted([by_chance, by_chance]) == by_chance
 
 
 def goals(*names: str) -> tuple[SubGoal, ...]:
