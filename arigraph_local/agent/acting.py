@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from arigraph_local.agent.asking import Asker
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.errors import ContextOverflowError
-from arigraph_local.llm.engine import Completion, Message
+from arigraph_local.llm.engine import Completion, Likelihood, Message
 from arigraph_local.llm.prompts import PromptSet
 
 ACT_TOKENS = 120
@@ -73,13 +74,22 @@ class Actor:
                 if count == 1:
                     raise
                 shown = shown.first(-(-count * 3 // 4) - 1)
-        seed = self._ask.seed("act", step)
-        choice = voted([parse_choice(one.text, shown.actions, seed) for one in completions])
+        if completions[0].likelihoods:
+            per_token = self._settings.choose_by == "likelihood-per-token"
+            choice = likeliest(completions[0].likelihoods, shown.actions, per_token=per_token)
+        else:
+            seed = self._ask.seed("act", step)
+            choice = voted([parse_choice(one.text, shown.actions, seed) for one in completions])
         return choice, completions, len(offer.actions) - len(shown.actions)
 
     def _asked(self, messages: Sequence[Message], offer: Offer, step: int) -> list[Completion]:
         by_number = self._settings.choose_by == "number"
         turns = self._following(messages, offer, by_number)
+        if self._settings.choose_by.startswith("likelihood"):
+            replies = [
+                json.dumps({"action": action}, ensure_ascii=False) for action in offer.actions
+            ]
+            return [self._ask.likeliest("act", step, turns, replies)]
         grammar = self._prompts.grammar("act", actions=offer.actions, by_number=by_number)
         if self._settings.votes == 1:
             return [self._ask("act", step, turns, grammar, ACT_TOKENS)]
@@ -104,6 +114,14 @@ class Actor:
         if last.role == "user":
             return (*before, Message("user", f"{last.content}\n{question}"))
         return (*messages, Message("user", question))
+
+
+def likeliest(
+    likelihoods: Sequence[Likelihood], actions: Sequence[str], *, per_token: bool
+) -> Choice:
+    """The action whose reply is the likeliest, of equals the first."""
+    scores = [one.per_token if per_token else one.log_probability for one in likelihoods]
+    return Choice(actions[scores.index(max(scores))], "")
 
 
 def voted(choices: Sequence[Choice]) -> Choice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from arigraph_local.llm.engine import Completion, Engine, Limits, Message, Request, Sampling
 
@@ -68,6 +69,13 @@ class Asker:
             ]
         )
 
+    def likeliest(
+        self, task: str, step: int, messages: Sequence[Message], options: Sequence[str]
+    ) -> Completion:
+        """The likeliest of these texts as a reply, with how likely each is."""
+        request = self._request(task, messages, None, 0, Sampling(0.0, self.seed(task, step)))
+        return self._engine.generate([replace(request, options=tuple(options))])[0]
+
     def seed(self, task: str, step: int) -> int:
         """The seed of a request, 32 bits."""
         digest = hashlib.sha256(f"{self._seed}/{step}/{task}".encode()).digest()
@@ -77,7 +85,7 @@ class Asker:
         self,
         task: str,
         messages: Sequence[Message],
-        grammar: str,
+        grammar: str | None,
         tokens: int,
         sampling: Sampling,
     ) -> Request:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 QueryKind = Literal["goal", "observation", "plan", "entities"]
 NavigationKind = Literal["memory", "walked", "off"]
-ChooseBy = Literal["text", "number"]
+ChooseBy = Literal["text", "number", "likelihood", "likelihood-per-token"]
 
 
 class AgentSettings(BaseModel):
@@ -24,8 +24,10 @@ class AgentSettings(BaseModel):
     in the same situation, and nothing new was seen since, is named to the model (`tell`), or not
     offered in it either (`withhold`).
     `choose_by` is how the model names its action: by the action's `text`, or by its `number` in the
-    list. Of `votes` replies, each sampled at `vote_temperature`, the action named most often is
-    taken (self-consistency); a single one is sampled at `temperature`.
+    list, each after its rationale; or, without saying anything, by the `likelihood` of each action
+    as its reply, of the whole or `likelihood-per-token`. Of `votes` replies, each sampled at
+    `vote_temperature`, the action named most often is taken (self-consistency); a single one is
+    sampled at `temperature`.
     `prompt_tokens` bounds the working memory more tightly than the context does.
     """
 
@@ -50,3 +52,9 @@ class AgentSettings(BaseModel):
     vote_temperature: float = Field(default=0.7, ge=0.0, le=5.0)
     max_actions: int = Field(default=40, ge=2, le=1000)
     prompt_tokens: int | None = Field(default=None, ge=200)
+
+    @model_validator(mode="after")
+    def _votes_differ(self) -> Self:
+        if self.votes > 1 and self.choose_by.startswith("likelihood"):
+            raise ValueError("votes: every vote by likelihood is the same; set votes to 1")
+        return self

@@ -72,6 +72,9 @@ class Request:
     `stop_when` sees the text generated so far after each token and ends the reply when true.
     `reasoning_tokens` bounds a free part, `<think>…</think>`, that precedes the reply and is no
     part of its text; 0: none.
+    `options` are the texts that the reply can be: none is generated, the likeliest is taken, and
+    the completion tells how likely each is. Grammar, sampling, limits and reasoning then have no
+    say.
     """
 
     task: str
@@ -82,6 +85,21 @@ class Request:
     sampling: Sampling = field(default_factory=Sampling)
     stop_when: Callable[[str], bool] | None = None
     reasoning_tokens: int = 0
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """How likely a model finds a text as its reply: the natural logarithm of its probability, and
+    how many tokens that is the sum of. Tokens that all options begin with are left out."""
+
+    log_probability: float
+    tokens: int
+
+    @property
+    def per_token(self) -> float:
+        """The mean of the tokens' logarithms, which does not favour short texts."""
+        return self.log_probability / self.tokens
 
 
 @dataclass(frozen=True)
@@ -104,7 +122,8 @@ class TokenCounts:
 class Completion:
     """A reply: its text, the prompt exactly as sent, its cost and why it ended.
 
-    `reasoning` is the free part before it; `cached` tells a reply that a response cache gave.
+    `reasoning` is the free part before it; `cached` tells a reply that a response cache gave;
+    `likelihoods` are those of the request's options, in order.
     """
 
     text: str
@@ -115,6 +134,7 @@ class Completion:
     chunks: Chunks = ()
     reasoning: str = ""
     cached: bool = False
+    likelihoods: tuple[Likelihood, ...] = ()
 
     def as_message(self) -> Message:
         """The reply as the assistant turn that a following request continues from."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from arigraph_local.errors import ArigraphError, ContextOverflowError
 from arigraph_local.llm.chat.chat_format import ChatFormat, choose_format
 from arigraph_local.llm.chat.reasoning import split_reasoning
-from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
+from arigraph_local.llm.engine import (
+    Completion,
+    Likelihood,
+    Message,
+    Request,
+    StopReason,
+    TokenCounts,
+)
 from arigraph_local.llm.grammar.token_grammar import matches
 
 Script = Iterable[str] | Callable[[Request], str]
@@ -19,6 +27,7 @@ class ScriptedEngine:
 
     A reply must be one the request's grammar allows, so a script cannot say what no model could.
     To a request with `reasoning_tokens`, `<think>…</think>` may precede it, no longer than that.
+    Of a request's options it must be one, and is then certain.
     A reply that an iterator gives is used once; a list is used from its start, once each.
     """
 
@@ -89,6 +98,10 @@ class ScriptedEngine:
             raise ArigraphError(
                 f"script: the reply {reply!r} for task '{request.task}' is outside its grammar"
             )
+        if request.options and reply not in request.options:
+            raise ArigraphError(
+                f"script: the reply {reply!r} for task '{request.task}' is no option of it"
+            )
         reused = self._reuse(request.conversation, parts)
         return Completion(
             text=reply,
@@ -97,6 +110,9 @@ class ScriptedEngine:
             seconds=0.0,
             stop=StopReason.END,
             reasoning=reasoning,
+            likelihoods=tuple(
+                Likelihood(0.0 if option == reply else -math.inf, 1) for option in request.options
+            ),
         )
 
     def _thought(self, request: Request, text: str) -> tuple[str, str]:

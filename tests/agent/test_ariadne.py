@@ -16,6 +16,7 @@ from word_embedder import WordEmbedder
 
 from arigraph_local.agent.progress import Progress
 from arigraph_local.config import make_config
+from arigraph_local.errors import UsageError
 from arigraph_local.events import Acted, Dropped, Event, LoopNoticed, ModelCalled
 from arigraph_local.llm.engine import Request
 from arigraph_local.llm.scripted import ScriptedEngine
@@ -155,3 +156,20 @@ def test_the_vote_of_several_samples_decides_and_each_is_logged(tmp_path: Path) 
     assert len(prompts(events, "act")) == 3
     assert len({request.sampling.seed for request in asked}) == 3
     assert {request.sampling.temperature for request in asked} == {0.5}
+
+
+def test_the_likeliest_action_is_taken_without_a_rationale(tmp_path: Path) -> None:
+    def plainly(request: Request) -> str:
+        action = json.loads(script.Actor()(request))["action"]
+        assert request.grammar is None
+        return json.dumps({"action": action})
+
+    engine = ScriptedEngine(script.REPLIES | {"act": plainly})
+    tools = replace(gear(script.ACTIONS), engine=engine)
+    events = played(tmp_path / "run", tools, choose_by="likelihood")
+    assert tuple(e.action for e in events if isinstance(e, Acted)) == script.ACTIONS
+
+
+def test_more_than_one_vote_by_likelihood_is_refused() -> None:
+    with pytest.raises(UsageError, match="votes: every vote by likelihood is the same"):
+        make_config({"game": "g", "agent.votes": 3, "agent.choose_by": "likelihood"})

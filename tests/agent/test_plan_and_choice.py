@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arigraph_local.agent.acting import Choice, parse_choice, voted
+from arigraph_local.agent.acting import Choice, likeliest, parse_choice, voted
 from arigraph_local.agent.plan import Plan, Revision, SubGoal, parse_revision, revised
+from arigraph_local.llm.engine import Likelihood
 
 REPLY = json.dumps(
     {
@@ -71,6 +72,12 @@ def test_the_action_named_most_often_is_taken_and_of_equals_the_first() -> None:
     assert voted([a, b]) == a
     assert voted([by_chance, by_chance, b]) == b
     assert voted([by_chance, by_chance]) == by_chance
+
+
+def test_the_likeliest_is_taken_in_all_or_per_token() -> None:
+    found = (Likelihood(-4.0, 2), Likelihood(-3.0, 1), Likelihood(-3.0, 1))
+    assert likeliest(found, ("a", "b", "c"), per_token=False) == Choice("b", "")
+    assert likeliest(found, ("a", "b", "c"), per_token=True) == Choice("a", "")
 
 
 def goals(*names: str) -> tuple[SubGoal, ...]:

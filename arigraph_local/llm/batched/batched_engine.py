@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from arigraph_local.errors import UsageError
+from arigraph_local.llm.batched.asked import Asked
 from arigraph_local.llm.batched.engine_thread import EngineThread
-from arigraph_local.llm.batched.job import Job
 from arigraph_local.llm.batched.lanes import Decoder
 from arigraph_local.llm.batched.scheduler import Scheduler
 from arigraph_local.llm.engine import Completion, Message, Request
 from arigraph_local.llm.llama.context_options import ContextOptions
 from arigraph_local.llm.llama.loaded_model import LoadedModel
 from arigraph_local.llm.llama.model_options import ModelOptions
-from arigraph_local.llm.llama.reply import Reply
-from arigraph_local.llm.llama.tokenised_prompt import TokenisedPrompt
 
 _KEPT_SHARE = 8
 _KEPT_BYTES = 256 << 20
@@ -104,21 +100,25 @@ class BatchedEngine:
 
         If one fails, the others are given up.
         """
-        jobs = [self._job(request) for request in requests]
+        asked = [Asked(self._loaded, request) for request in requests]
         try:
-            for job in jobs:
-                self._thread.submit(job)
-            return [job.future.result() for job in jobs]
+            for one in asked:
+                self._submit(one)
+            return [one.completion() for one in asked]
         finally:
-            for job in jobs:
-                job.future.cancel()
+            for one in asked:
+                one.cancel()
 
     async def agenerate(self, request: Request) -> Completion:
         """Answer one request without holding up the event loop; the errors are `generate`'s."""
         # Templates and grammars take milliseconds each, which would add up on the loop.
-        job = await asyncio.to_thread(self._job, request)
-        self._thread.submit(job)
-        return await asyncio.wrap_future(job.future)
+        asked = await asyncio.to_thread(Asked, self._loaded, request)
+        try:
+            self._submit(asked)
+            await asyncio.gather(*(asyncio.wrap_future(job.future) for job in asked.jobs))
+        finally:
+            asked.cancel()
+        return asked.completion()
 
     def close(self) -> None:
         """Free the model; requests that wait fail. Closing twice is harmless."""
@@ -140,37 +140,6 @@ class BatchedEngine:
         self._decoder.free()
         self._loaded.free()
 
-    def _job(self, request: Request) -> _Asked:
-        return _Asked(self._loaded, request, self._loaded.tokenise(request.messages))
-
-
-class _Asked(Job):
-    """A job that somebody waits for."""
-
-    def __init__(self, loaded: LoadedModel, request: Request, prompt: TokenisedPrompt) -> None:
-        self.future: Future[Completion] = Future()
-        self._asked = time.monotonic()
-        self._prepared = loaded.prepare(request, prompt)
-        self._grown: Reply | None = None
-        tokens = [token for chunk in prompt.chunks for token in chunk]
-        super().__init__(tokens, self._begin, snapshot_at=prompt.last_turn)
-
-    def _begin(self) -> Reply:
-        self._grown = self._prepared()
-        return self._grown
-
-    def cancelled(self) -> bool:
-        return self.future.cancelled()
-
-    def fail(self, error: BaseException) -> None:
-        if not self.future.done() and self.future.set_running_or_notify_cancel():
-            self.future.set_exception(error)
-
-    def finish(self) -> None:
-        reply = self._grown
-        assert reply is not None
-        if not self.future.set_running_or_notify_cancel():
-            return
-        size = self.prompt.size
-        computed = size - self.reused if self.lane is not None else 0
-        self.future.set_result(reply.completion(size, computed, time.monotonic() - self._asked))
+    def _submit(self, asked: Asked) -> None:
+        for job in asked.jobs:
+            self._thread.submit(job)

@@ -24,13 +24,14 @@ from arigraph_local.llm.engine import (
     Chunks,
     Completion,
     Engine,
+    Likelihood,
     Message,
     Request,
     StopReason,
     TokenCounts,
 )
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class _Kept(BaseModel):
@@ -41,6 +42,7 @@ class _Kept(BaseModel):
     stop: StopReason
     chunks: Chunks = ()
     reasoning: str = ""
+    likelihoods: tuple[Likelihood, ...] = ()
 
 
 class CachedEngine:
@@ -128,6 +130,7 @@ class CachedEngine:
             request.limits.max_tokens,
             [sampling.temperature, sampling.seed, sampling.top_p, sampling.min_p],
             request.reasoning_tokens,
+            request.options,
             stop,
         ]
         return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()
@@ -156,6 +159,7 @@ class CachedEngine:
             chunks=kept.chunks,
             reasoning=kept.reasoning,
             cached=True,
+            likelihoods=kept.likelihoods,
         )
 
     def _keep(self, key: str | None, reply: Completion) -> None:
@@ -167,6 +171,7 @@ class CachedEngine:
             stop=reply.stop,
             chunks=reply.chunks,
             reasoning=reply.reasoning,
+            likelihoods=reply.likelihoods,
         )
         self._store.put(key, kept.model_dump_json())
 

@@ -35,11 +35,12 @@ class LlamaContext:
         self._kept[sequence] = []
         self._decoder.remove(sequence)
 
-    def prefill(self, sequence: int, chunks: Sequence[Chunk]) -> int:
+    def prefill(self, sequence: int, chunks: Sequence[Chunk], *, every: bool = False) -> int:
         """Make a sequence hold exactly `chunks`, computing only what it does not hold yet.
 
-        The last chunk is always computed, because its logits are wanted. Returns the number of
-        tokens computed. Raises `ArigraphError` when llama.cpp fails twice.
+        The last chunk is always computed, because its logits are wanted; with `every`, those after
+        each of its tokens. Returns the number of tokens computed. Raises `ArigraphError` when
+        llama.cpp fails twice.
         """
         kept = self._kept[sequence]
         shared = 0
@@ -53,36 +54,42 @@ class LlamaContext:
         if not self._decoder.remove(sequence, _size(kept)):
             self.clear(sequence)
         pending = chunks[len(self._kept[sequence]) :]
-        for chunk in pending:
+        for chunk in pending[:-1]:
             self.decode(sequence, chunk)
+        self.decode(sequence, pending[-1], every=every)
         return _size(pending)
 
-    def decode(self, sequence: int, chunk: Chunk) -> None:
+    def decode(self, sequence: int, chunk: Chunk, *, every: bool = False) -> None:
         """Append one chunk to a sequence in one computation; its last logits become current."""
         kept = self._kept[sequence]
-        if self._try_decode(sequence, chunk, _size(kept)) != 0:
-            self._start_over(sequence, [*kept, chunk])
+        if self._try_decode(sequence, chunk, _size(kept), every) != 0:
+            self._start_over(sequence, [*kept, chunk], every)
         self._kept[sequence].append(chunk)
 
-    def _start_over(self, sequence: int, chunks: Sequence[Chunk]) -> None:
+    def _start_over(self, sequence: int, chunks: Sequence[Chunk], every: bool) -> None:
         """Compute all chunks into an emptied sequence, and record all but the last."""
         self.clear(sequence)
         position = 0
         for chunk in chunks:
-            if (code := self._try_decode(sequence, chunk, position)) != 0:
+            last = position + len(chunk) == _size(chunks)
+            if (code := self._try_decode(sequence, chunk, position, every and last)) != 0:
                 error = self._decoder.failure(code)
                 self.clear(sequence)
                 raise error
             position += len(chunk)
         self._kept[sequence] = list(chunks[:-1])
 
-    def _try_decode(self, sequence: int, chunk: Chunk, position: int) -> int:
-        return self._decoder.decode([Span(sequence, position, chunk, wants_logits=True)])
+    def _try_decode(self, sequence: int, chunk: Chunk, position: int, every: bool) -> int:
+        return self._decoder.decode([Span(sequence, position, chunk, True, every)])
 
     def logits(self) -> Logits:
         """Logits after the chunk decoded last; shape (vocabulary,), until the next `decode`."""
-        row: Logits = self._decoder.logits()[0]
+        row: Logits = self._decoder.logits()[-1]
         return row
+
+    def every_logits(self) -> Logits:
+        """Logits after each token of a chunk decoded with `every`; shape (tokens, vocabulary)."""
+        return self._decoder.logits()
 
 
 def _size(chunks: Sequence[Chunk]) -> int:

@@ -29,13 +29,19 @@ Logits: TypeAlias = npt.NDArray[np.float32]
 class Span:
     """Tokens that one decode call appends to a sequence, which holds `start` tokens before.
 
-    `wants_logits` asks for the logits after the last of them.
+    `wants_logits` asks for the logits after the last of them, or with `every` after each.
     """
 
     sequence: int
     start: int
     tokens: Sequence[int]
     wants_logits: bool
+    every: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many rows of logits it leads to."""
+        return len(self.tokens) if self.every else int(self.wants_logits)
 
 
 class LlamaDecoder:
@@ -98,14 +104,14 @@ class LlamaDecoder:
         Give spans by ascending sequence: llama.cpp computes neighbours together. After a code
         that is not 0 the sequences may hold part of their span.
         """
-        self._wanted = sum(span.wants_logits for span in spans)
+        self._wanted = sum(span.rows for span in spans)
         forget_log_errors()
         return int(api.llama_decode(self._handle, self._batch.filled(spans)))
 
     def logits(self) -> Logits:
         """Logits of the spans that wanted them, in the order given.
 
-        Shape (spans that wanted, vocabulary); a view that the next `decode` overwrites.
+        Shape (rows wanted, vocabulary); a view that the next `decode` overwrites.
         """
         pointer = api.llama_get_logits(self._handle)
         return np.ctypeslib.as_array(pointer, shape=(self._wanted, self._vocab_size))
@@ -173,8 +179,8 @@ class _BatchArrays:
             self._tokens[begin:end] = span.tokens
             self._positions[begin:end] = range(span.start, span.start + count)
             self._sequences[begin:end] = span.sequence
-            self._wanted[begin:end] = 0
-            self._wanted[end - 1] = span.wants_logits
+            self._wanted[begin:end] = span.every
+            self._wanted[end - 1] = span.wants_logits or span.every
             begin = end
         self._batch.n_tokens = begin
         return self._batch

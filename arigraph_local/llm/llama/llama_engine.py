@@ -16,11 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from arigraph_local.llm.engine import Completion, Message, Request
+from arigraph_local.llm.engine import Completion, Likelihood, Message, Request, TokenCounts
 from arigraph_local.llm.llama.context_options import ContextOptions
 from arigraph_local.llm.llama.llama_context import LlamaContext
 from arigraph_local.llm.llama.loaded_model import LoadedModel
 from arigraph_local.llm.llama.model_options import ModelOptions
+from arigraph_local.llm.llama.options import likeliest, log_probabilities
 from arigraph_local.llm.llama.reply import Reply
 from arigraph_local.llm.llama.tokenised_prompt import TokenisedPrompt
 
@@ -111,6 +112,9 @@ class LlamaEngine:
     def _answer(self, request: Request) -> Completion:
         started = time.monotonic()
         prompt = self._loaded.tokenise(request.messages)
+        if request.options:
+            with self._turn:
+                return self._choose(request, prompt, started)
         with self._turn:
             reply = self._loaded.prepare(request, prompt)()
             computed = self._decode(request.conversation, prompt, reply)
@@ -131,6 +135,30 @@ class LlamaEngine:
             decoded = len(reply.chunks)
             reply.extend(self._context.logits())
         return computed
+
+    def _choose(self, request: Request, prompt: TokenisedPrompt, started: float) -> Completion:
+        """The likeliest option. Each is one computation, after the prompt and what they share."""
+        options = self._loaded.options(request, prompt)
+        sequence = self._sequence(request.conversation)
+        chunks = (*prompt.chunks, *filter(None, [options.shared]))
+        computed = self._context.prefill(sequence, chunks)
+        reused = prompt.size + len(options.shared) - computed
+        first = log_probabilities(self._context.logits())
+        found: list[Likelihood] = []
+        for rest in options.rests:
+            total = float(first[rest[0]])
+            if len(rest) > 1:
+                computed += self._context.prefill(sequence, (*chunks, rest[:-1]), every=True)
+                rows = log_probabilities(self._context.every_logits())
+                total += sum(float(row[token]) for row, token in zip(rows, rest[1:], strict=True))
+            found.append(Likelihood(total, len(rest)))
+        return likeliest(
+            request,
+            found,
+            prompt=prompt.text,
+            tokens=TokenCounts(computed, reused, 0),
+            seconds=time.monotonic() - started,
+        )
 
     def _sequence(self, conversation: str) -> int:
         """The sequence of a conversation, taken from the least recently used one if need be."""

@@ -8,21 +8,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from arigraph_local.errors import ArigraphError, UsageError
+from arigraph_local.errors import ArigraphError, ContextOverflowError, UsageError
 from arigraph_local.llm.chat.chat_format import choose_format
 from arigraph_local.llm.chat.reasoning import ReasoningPhase, ReasoningTags, tags_in
-from arigraph_local.llm.engine import Message, Request
+from arigraph_local.llm.engine import Limits, Message, Request
 from arigraph_local.llm.files.gguf import read_header
 from arigraph_local.llm.llama.context_options import ContextOptions
 from arigraph_local.llm.llama.llama_decoder import LlamaDecoder
 from arigraph_local.llm.llama.llama_model import LlamaModel
 from arigraph_local.llm.llama.memory_need import MemoryNeed, cache_bytes
 from arigraph_local.llm.llama.model_options import ModelOptions
+from arigraph_local.llm.llama.options import TokenisedOptions
 from arigraph_local.llm.llama.reply import Reply
 from arigraph_local.llm.llama.threads import physical_cores
 from arigraph_local.llm.llama.tokenised_prompt import PromptTokeniser, TokenisedPrompt, check_room
@@ -133,6 +134,24 @@ class LoadedModel:
             prompt=prompt.text,
             chunk_tokens=self.chunk_tokens,
         )
+
+    def options(self, request: Request, prompt: TokenisedPrompt) -> TokenisedOptions:
+        """The tokens of the request's options.
+
+        Raises `ContextOverflowError` if the longest does not fit in the context or cannot be
+        computed at once, and `ModelFileError` if the model's file has changed.
+        """
+        self.model.check_unchanged()
+        with self._in_use():
+            tokens = [self._tokenise_inside(option) for option in request.options]
+        longest = max(map(len, tokens))
+        check_room(replace(request, limits=Limits(longest)), prompt.size, 0, self.context_tokens)
+        if longest > self.chunk_tokens:
+            raise ContextOverflowError(
+                f"task '{request.task}' has an option of {longest} tokens, which is more than the "
+                f"{self.chunk_tokens} that are computed at once"
+            )
+        return TokenisedOptions.of(tokens)
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:

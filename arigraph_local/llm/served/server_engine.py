@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
-from arigraph_local.errors import ArigraphError, ContextOverflowError
+from arigraph_local.errors import ArigraphError, ContextOverflowError, UsageError
 from arigraph_local.llm.chat.reasoning import ReasoningTags, split_reasoning
 from arigraph_local.llm.engine import Completion, Message, Request, StopReason, TokenCounts
 from arigraph_local.llm.grammar.token_grammar import begins, matches
@@ -97,7 +97,8 @@ class ServerEngine:
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Answer each request, in the order given, all at once as far as the pool allows.
 
-        Raises `ArigraphError` when the server fails for good, refuses, or ignores a grammar.
+        Raises `ArigraphError` when the server fails for good, refuses, or ignores a grammar, and
+        `UsageError` for a request with options.
         """
         if len(requests) == 1:
             return [self._answer(requests[0])]
@@ -119,6 +120,11 @@ class ServerEngine:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, request: Request) -> Completion:
+        if request.options:
+            raise UsageError(
+                f"task '{request.task}': a served model does not tell how likely given texts are; "
+                "let it choose by text or by number"
+            )
         started = time.monotonic()
         self._check_room(request)
         limit = request.limits.seconds
