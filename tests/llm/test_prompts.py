@@ -56,19 +56,19 @@ RATIONALES = [
 
 @pytest.mark.parametrize("rationale", RATIONALES)
 def test_a_rationale_is_a_sentence(rationale: str) -> None:
-    grammar = PromptSet().grammar("act", actions=["go west", 'say "x"'])
+    grammar = PromptSet().grammar("act", actions=["go west", 'say "x"'], by_number=False)
     reply = json.dumps({"rationale": rationale, "action": "go west"}, ensure_ascii=False)
     assert matches(grammar, reply)
 
 
 @pytest.mark.parametrize("rationale", ["1.1.1.1", "aaa.1.1", " go", "go  west", "", "a" * 30])
 def test_a_run_of_signs_is_no_rationale(rationale: str) -> None:
-    grammar = PromptSet().grammar("act", actions=["go west"])
+    grammar = PromptSet().grammar("act", actions=["go west"], by_number=False)
     assert not matches(grammar, json.dumps({"rationale": rationale, "action": "go west"}))
 
 
 def test_sentences_end_after_their_words() -> None:
-    act = PromptSet().grammar("act", actions=["go west"])
+    act = PromptSet().grammar("act", actions=["go west"], by_number=False)
     plan = PromptSet().grammar("plan", standing=0, max_sub_goals=1, max_entities=1)
     for grammar, opening, words in (
         (act, '{"rationale": "', 24),
@@ -85,6 +85,7 @@ def test_every_default_grammar_has_bounded_repetition() -> None:
         "max_sub_goals": 3,
         "max_entities": 3,
         "actions": ["look"],
+        "by_number": False,
         "max_triplets": 4,
     }
     for task in ("plan", "act", "extract"):
