@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arigraph_local.agent.asking import Asker
+from arigraph_local.agent.examples import ActingExample
 from arigraph_local.agent.settings import AgentSettings
 from arigraph_local.errors import ContextOverflowError
 from arigraph_local.llm.engine import Completion, Likelihood, Message
@@ -61,19 +62,28 @@ class Actor:
         self._settings = settings
 
     def choose(
-        self, messages: Sequence[Message], offer: Offer, step: int
+        self,
+        messages: Sequence[Message],
+        offer: Offer,
+        step: int,
+        examples: Sequence[ActingExample] = (),
     ) -> tuple[Choice, list[Completion], int]:
-        """A choice, the calls it took, and how many actions did not fit in the context."""
+        """A choice, the calls it took, and how many actions did not fit in the context. Examples
+        give way to actions.
+        """
         shown = offer
         while True:
             try:
-                completions = self._asked(messages, shown, step)
+                completions = self._asked(messages, shown, step, examples)
                 break
             except ContextOverflowError:
                 count = len(shown.actions)
-                if count == 1:
+                if examples:
+                    examples = examples[1:]
+                elif count == 1:
                     raise
-                shown = shown.first(-(-count * 3 // 4) - 1)
+                else:
+                    shown = shown.first(-(-count * 3 // 4) - 1)
         if completions[0].likelihoods:
             per_token = self._settings.choose_by == "likelihood-per-token"
             choice = likeliest(completions[0].likelihoods, shown.actions, per_token=per_token)
@@ -82,9 +92,15 @@ class Actor:
             choice = voted([parse_choice(one.text, shown.actions, seed) for one in completions])
         return choice, completions, len(offer.actions) - len(shown.actions)
 
-    def _asked(self, messages: Sequence[Message], offer: Offer, step: int) -> list[Completion]:
+    def _asked(
+        self,
+        messages: Sequence[Message],
+        offer: Offer,
+        step: int,
+        examples: Sequence[ActingExample],
+    ) -> list[Completion]:
         by_number = self._settings.choose_by == "number"
-        turns = self._following(messages, offer, by_number)
+        turns = self._following(messages, offer, examples, by_number)
         if self._settings.choose_by.startswith("likelihood"):
             replies = [
                 json.dumps({"action": action}, ensure_ascii=False) for action in offer.actions
@@ -104,11 +120,15 @@ class Actor:
         )
 
     def _following(
-        self, messages: Sequence[Message], offer: Offer, by_number: bool
+        self,
+        messages: Sequence[Message],
+        offer: Offer,
+        examples: Sequence[ActingExample],
+        by_number: bool,
     ) -> tuple[Message, ...]:
         """The question after a plan; without a plan, at the end of the same turn."""
         question = self._prompts.user(
-            "act", actions=offer.game, ways=offer.map, by_number=by_number
+            "act", actions=offer.game, ways=offer.map, by_number=by_number, examples=examples
         )
         *before, last = messages
         if last.role == "user":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from arigraph_local.agent.acting import ACT_TOKENS, Actor, Choice, Offer
 from arigraph_local.agent.asking import Asker
+from arigraph_local.agent.examples import EXAMPLE_TOKENS, ActingExample, ActingExamples
 from arigraph_local.agent.long_term_memory import Cue, Emit, LongTermMemory, Look
 from arigraph_local.agent.loop_guard import LoopGuard
 from arigraph_local.agent.navigation import Navigator, Ways
@@ -49,12 +50,14 @@ class Ariadne:
         *,
         prompts: PromptSet,
         settings: AgentSettings,
+        examples: ActingExamples | None = None,
         seed: int = 0,
         reply_seconds: float | None = None,
         reasoning_tokens: int = 0,
     ) -> None:
-        """`reply_seconds` bounds one reply; `reasoning_tokens` what a reasoning model may think
-        before its plan and before its action.
+        """`examples` are those that `settings.examples` are taken from; `reply_seconds` bounds one
+        reply; `reasoning_tokens` what a reasoning model may think before its plan and before its
+        action.
         """
         self._ask = Asker(
             engine,
@@ -67,6 +70,7 @@ class Ariadne:
         self._navigator = navigator
         self._goal = goal
         self._settings = settings
+        self._examples = examples
         self._planner = Planner(self._ask, prompts, settings, goal)
         self._actor = Actor(self._ask, prompts, settings)
         self._loop_guard = LoopGuard(settings.repeat_limit)
@@ -98,7 +102,9 @@ class Ariadne:
         planning = self._planner.revise(working, room)
         self.plan = planning.plan
         offer, withheld = self._offer(observation, ways, loops)
-        choice, acted, left_out = self._actor.choose(planning.messages, offer, step)
+        choice, acted, left_out = self._actor.choose(
+            planning.messages, offer, step, self._worked_examples(observation)
+        )
         planned = planning.completion
         calls = (ModelCall("plan", planned),) if planned else ()
         counts = {"repeated actions": withheld, "actions": left_out}
@@ -142,6 +148,13 @@ class Ariadne:
         }
         return tuple(dict.fromkeys(q for kind in self._settings.queries for q in kinds[kind]))
 
+    def _worked_examples(self, observation: Observation) -> tuple[ActingExample, ...]:
+        if self._examples is None:
+            return ()
+        wanted = self.plan.sub_goals[0].goal if self.plan.sub_goals else self._goal
+        situation = f"{observation.text} {observation.inventory or ''} {wanted}"
+        return self._examples.nearest(situation, self._settings.examples)
+
     def _stale(self, step: int) -> int:
         """Steps that the next sub-goal has been without progress, once they are too many."""
         if not self.plan.sub_goals or not self._settings.stale_after:
@@ -184,5 +197,6 @@ class Ariadne:
         return (offer if offer.actions else Offer(("look",))), withheld
 
     def _action_room(self) -> int:
-        """Tokens kept free for the list of actions that follows the plan."""
-        return min(self._ask.context_tokens // 4, 12 * self._settings.max_actions)
+        """Tokens kept free for the examples and the list of actions that follow the plan."""
+        shown = EXAMPLE_TOKENS * self._settings.examples + 12 * self._settings.max_actions
+        return min(self._ask.context_tokens // 4, shown)

@@ -28,6 +28,8 @@ class AgentSettings(BaseModel):
     as its reply, of the whole or `likelihood-per-token`. Of `votes` replies, each sampled at
     `vote_temperature`, the action named most often is taken (self-consistency); a single one is
     sampled at `temperature`.
+    `examples` of the prompt set's worked examples of acting, the most similar to what is seen and
+    wanted, are shown before the actions.
     `prompt_tokens` bounds the working memory more tightly than the context does.
     """
 
@@ -50,6 +52,7 @@ class AgentSettings(BaseModel):
     choose_by: ChooseBy = "text"
     votes: int = Field(default=1, ge=1, le=100)
     vote_temperature: float = Field(default=0.7, ge=0.0, le=5.0)
+    examples: int = Field(default=0, ge=0, le=20)
     max_actions: int = Field(default=40, ge=2, le=1000)
     prompt_tokens: int | None = Field(default=None, ge=200)
 

@@ -13,12 +13,15 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jinja2
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from arigraph_local.errors import UsageError, unknown_name
 from arigraph_local.resources import data_folder
+
+Record = TypeVar("Record", bound=BaseModel)
 
 
 def gbnf_literal(text: str) -> str:
@@ -57,10 +60,11 @@ class PromptSet:
         """The user turn of a task."""
         return self._block(task, "user", values)
 
-    def examples(self, task: str) -> list[dict[str, Any]]:
+    def examples(self, task: str, record: type[Record]) -> list[Record]:
         """The worked examples of `TASK.examples.toml`, or none if the set has no such file.
 
-        Raises `UsageError` naming the file if it is not TOML.
+        Raises `UsageError` naming the file if it is not TOML, and the key if an example is not
+        such a record.
         """
         path = self._folder / f"{task}.examples.toml"
         if not path.is_file():
@@ -69,7 +73,12 @@ class PromptSet:
             examples = tomllib.loads(path.read_text(encoding="utf-8")).get("example", [])
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: not valid TOML: {error}") from error
-        return [dict(example) for example in examples]
+        try:
+            return TypeAdapter(list[record]).validate_python(examples)  # type: ignore[valid-type]
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, ("example", *first["loc"])))
+            raise UsageError(f"{path}: {key}: {first['msg']}") from error
 
     def grammar(self, task: str, **values: Any) -> str:
         """The GBNF grammar of a task's reply."""

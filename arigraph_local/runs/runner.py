@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from arigraph_local.agent.ariadne import Ariadne
 from arigraph_local.agent.episode import Player, play
+from arigraph_local.agent.examples import ActingExamples
 from arigraph_local.agent.long_term_memory import LongTermMemory
 from arigraph_local.agent.navigation import Navigator
 from arigraph_local.config import NO_MODEL, RunConfig
@@ -162,13 +163,18 @@ def _ariadne(
 ) -> Player:
     if equipment.engine is None or memory is None:
         raise RunError("the player ariadne needs a model and an embedder")
+    prompts = PromptSet(config.prompts)
+    examples = None
+    if config.agent.examples and equipment.embedder is not None:
+        examples = ActingExamples.load(prompts, equipment.embedder)
     agent = Ariadne(
         equipment.engine,
         memory,
         navigator,
         equipment.environment.goal,
-        prompts=PromptSet(config.prompts),
+        prompts=prompts,
         settings=config.agent,
+        examples=examples,
         seed=config.seed,
         reply_seconds=config.engine.reply_seconds,
         reasoning_tokens=config.engine.reasoning_tokens,

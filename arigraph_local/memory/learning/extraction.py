@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from arigraph_local.errors import UsageError
 from arigraph_local.llm.engine import Limits, Message, Request
 from arigraph_local.llm.grammar.grounding import extraction_grammar
 from arigraph_local.llm.prompts import PromptSet
@@ -97,15 +96,8 @@ def opening(prompts: PromptSet) -> tuple[Message, ...]:
     examples as turns, so that their tokens are computed once for a whole run, and together.
     """
     turns = [Message("system", prompts.system("extract"))]
-    for example in prompts.examples("extract"):
-        try:
-            turns += _example_turns(prompts, Example.model_validate(example))
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(map(str, first["loc"]))
-            raise UsageError(
-                f"prompt set '{prompts.name}', extract.examples.toml: {key}: {first['msg']}"
-            ) from error
+    for example in prompts.examples("extract", Example):
+        turns += _example_turns(prompts, example)
     return (*(replace(turn, joined=True) for turn in turns[:-1]), turns[-1])
 
 
